@@ -7,7 +7,7 @@ FUZZTIME ?= 10s
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test race fuzz lint bench bench-peers cross docs demo-svg man dist dist-check
+.PHONY: help demo build page test-page test race fuzz lint bench bench-peers cross docs demo-svg man dist dist-check
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -28,6 +28,12 @@ build: ## build bin/qt and bin/qtd
 LONGEST := ./quicterm/e2e ./quicterm/holder ./quicterm/client ./bench/suite
 
 PACKAGES ?= ./...
+
+page: ## make the page for browsers, which the next build puts into the programs; needs npm
+	cd quicterm/web/page && CGO_ENABLED=0 go run .
+
+test-page: page build ## try the page in a real browser, Chromium
+	cd quicterm/web/page && go test -count=1 -v .
 
 test: ## run the tests of PACKAGES
 	CGO_ENABLED=0 go test $$([ "$$(nproc 2>/dev/null)" != 2 ] || echo -p 3) -trimpath -vet=off $(LONGEST) $(PACKAGES)

@@ -62,6 +62,14 @@ type Server struct {
 	// Metrics is the address at which /metrics and /healthz are served over HTTP: a loopback
 	// address with a port, or unix: and the path of a socket. If empty, they are not.
 	Metrics string `toml:"metrics"`
+	// Web is the address at which the page is served, with clients over its WebSocket: "off", a loopback address with a
+	// port, behind a proxy that has the certificate, or any address with WebCertificate and WebKey.
+	Web string `toml:"web"`
+	// WebCertificate and WebKey are files, PEM: a chain of certificates, the page's first, and its private key.
+	WebCertificate string `toml:"web_certificate"`
+	WebKey         string `toml:"web_key"`
+	// WebProxy are addresses and networks of proxies, whose X-Forwarded-For tells where a client is.
+	WebProxy []string `toml:"web_proxy"`
 	// RuntimeDir is the directory of sockets. If empty, it is /run/quicterm of root's
 	// daemon, or a directory in /tmp.
 	RuntimeDir string `toml:"runtime_dir"`
@@ -86,6 +94,7 @@ func DefaultServer() *Server {
 		MaxUnauthenticated:  256,
 		AuthTimeout:         Duration{2 * time.Minute},
 		LogLevel:            "info",
+		Web:                 "off",
 	}
 }
 
@@ -160,6 +169,10 @@ func (s *Server) check() error {
 		oneOf("grants", s.Grants, "on", "off"),
 		oneOf("log_level", s.LogLevel, "debug", "info", "warn", "error"),
 		checkMetrics(s.Metrics),
+		absolute("web_certificate", s.WebCertificate),
+		absolute("web_key", s.WebKey),
+		s.checkWeb(),
+		s.checkWebProxy(),
 		absolute("runtime_dir", s.RuntimeDir),
 		absolute("state_dir", s.StateDir),
 	)
@@ -193,6 +206,48 @@ func checkMetrics(address string) error {
 	}
 	return wrongf("metrics", "metrics is %q: it must be a loopback address with a port, such as 127.0.0.1:9443, "+
 		"or unix: and an absolute path, because there is no login and no encryption", address)
+}
+
+// checkWeb checks where the page is served. Without a certificate, others could change what it does on its way.
+func (s *Server) checkWeb() error {
+	host, port, err := net.SplitHostPort(s.Web)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	ip, notIP := netip.ParseAddr(host)
+	switch {
+	case (s.WebCertificate == "") != (s.WebKey == ""):
+		return wrongf("web_certificate", "web_certificate and web_key belong together: set both or none")
+	case s.Web == "off":
+		return nil
+	case err != nil || host != "" && notIP != nil || port == "0":
+		return wrongf("web", `web is %q: it must be "off", or an address with a port, such as 127.0.0.1:8080 or :443`, s.Web)
+	case s.WebCertificate == "" && !ip.IsLoopback():
+		return wrongf("web", "web is %q: without web_certificate and web_key it must be a loopback address with a port, "+
+			"such as 127.0.0.1:8080, for a proxy on this machine that has a certificate", s.Web)
+	}
+	return nil
+}
+
+func (s *Server) checkWebProxy() error {
+	_, err := s.WebProxies()
+	return err
+}
+
+// WebProxies returns the networks of WebProxy.
+func (s *Server) WebProxies() (networks []netip.Prefix, err error) {
+	for i, text := range s.WebProxy {
+		network, err := netip.ParsePrefix(text)
+		if ip, notIP := netip.ParseAddr(text); notIP == nil {
+			network, err = ip.Unmap().Prefix(ip.Unmap().BitLen())
+		}
+		if err != nil {
+			return nil, element(i, wrongf("web_proxy",
+				"web_proxy has %q: it must be an address or a network, such as 127.0.0.1 or 192.0.2.0/24", text))
+		}
+		networks = append(networks, network.Masked())
+	}
+	return networks, nil
 }
 
 // absolute checks the path of a file or directory: a relative one would depend on where qtd is

@@ -77,6 +77,11 @@ var packages = []struct {
 		imports: "migrate/carrier migrate/carrier/nonblock golang.org/x/sys",
 		tests:   "migrate/carrier/carriertest",
 	},
+	{
+		path: "migrate/carrier/websocket", role: "a connection over a WebSocket, on which the carrier over TLS runs",
+		imports: "github.com/coder/websocket",
+		tests:   "migrate/carrier migrate/carrier/carriertest migrate/carrier/tcp",
+	},
 
 	{
 		path: "quicterm", role: "the documentation and the examples of the whole",
@@ -92,6 +97,10 @@ var packages = []struct {
 	{
 		path: "quicterm/quota", role: "the fair shares of rates, places and turns; pure, takes the time as an argument",
 		imports: "golang.org/x/time", tests: "pgregory.net/rapid",
+	},
+	{
+		path: "quicterm/web", role: "the page of a browser; knows neither sessions nor logins",
+		imports: "migrate/carrier/websocket", tests: "github.com/coder/websocket",
 	},
 	{path: "quicterm/version", role: "the version of the programs"},
 	{path: "quicterm/screen/marks", role: "what shells tell of prompts, commands and directories"},
@@ -111,10 +120,11 @@ var packages = []struct {
 	{
 		path: "quicterm/drive", role: "uses sessions as people do, for programs; knows no way to a server",
 		imports: "quicterm/client quicterm/screen quicterm/screen/marks quicterm/screen/vt quicterm/session/gate quicterm/wire",
+		tests:   `bench/rig configs quicterm/client/bootstrap quicterm/holder/holdertest quicterm/server golang.org/x/crypto`,
 	},
 	{
 		path: "quicterm/mcp", role: "the tools of a coding agent; knows no way to a host but that of its caller",
-		imports: `quicterm/client quicterm/client/reach quicterm/drive quicterm/screen quicterm/screen/picture quicterm/wire
+		imports: `quicterm/client quicterm/client/reach quicterm/drive quicterm/screen/picture quicterm/wire
 			github.com/modelcontextprotocol/go-sdk`,
 	},
 	{
@@ -146,6 +156,10 @@ var packages = []struct {
 	{
 		path: "quicterm/auth", role: "host keys, user keys, tokens; knows no connection but its TLS state",
 		imports: "github.com/hiddeco/sshsig golang.org/x/crypto",
+	},
+	{
+		path: "quicterm/holder/events", role: "what happens to a session, for those that follow it; pure, takes the time as an argument",
+		imports: "buffer quicterm/screen/marks quicterm/wire",
 	},
 	{
 		path: "quicterm/holder/persist", role: "a file a session, which a process holds; knows no session and no wire",
@@ -184,10 +198,14 @@ var packages = []struct {
 	{path: "quicterm/machine/systemd/systemdtest", role: "boots a real systemd for tests; knows nothing of what runs on it"},
 	{
 		path: "quicterm/holder", role: "keeps a session; knows no network",
-		imports: `buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth quicterm/holder/persist
-			quicterm/holder/program quicterm/machine/floodlog quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam
+		imports: `buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth quicterm/holder/events quicterm/holder/persist
+			quicterm/holder/program quicterm/holder/typing quicterm/machine/floodlog quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam
 			quicterm/machine/rundir quicterm/screen quicterm/session quicterm/session/driver quicterm/session/gate quicterm/wire golang.org/x/sys`,
 		tests: "bench/bubble migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2 golang.org/x/crypto",
+	},
+	{
+		path: "quicterm/holder/typing", role: "what programs type into a session, and in which order; pure",
+		imports: "quicterm/wire",
 	},
 	{
 		path: "quicterm/holder/program", role: "a program as a process, on a terminal or on pipes; knows no session",
@@ -248,7 +266,8 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/server", role: "talks to clients and relays their bytes to holders, without rights; parses no frame",
-		imports: `migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp quicterm/auth quicterm/machine/floodlog
+		imports: `migrate/carrier migrate/carrier/pipe migrate/carrier/quic migrate/carrier/tcp migrate/carrier/websocket
+			quicterm/auth quicterm/machine/floodlog quicterm/web
 			quicterm/machine/memory quicterm/prometheus quicterm/monitor quicterm/monitor/privsep quicterm/machine/panics quicterm/quota quicterm/wire golang.org/x/time`,
 		tests: `bench/bubble bench/netem buffer configs migrate/carrier/carriertest migrate/carrier/sealed quicterm/machine/account quicterm/holder
 			quicterm/holder/holdertest quicterm/holder/programtest quicterm/monitor/processes quicterm/machine/rundir quicterm/session golang.org/x/crypto`,
@@ -270,9 +289,9 @@ var packages = []struct {
 	{
 		path: "quicterm/e2e", role: "tests of the programs as people use them",
 		tests: `bench/netem bench/rig bench/work buffer configs migrate/carrier migrate/carrier/quic
-			migrate/carrier/sealed migrate/carrier/tcp quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client
+			migrate/carrier/sealed migrate/carrier/tcp quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/drive
 			quicterm/holder quicterm/screen quicterm/machine/keyring quicterm/machine/systemd/systemdtest quicterm/wire github.com/creack/pty
-			github.com/modelcontextprotocol/go-sdk golang.org/x/crypto golang.org/x/sys golang.org/x/term`,
+			github.com/coder/websocket github.com/modelcontextprotocol/go-sdk golang.org/x/crypto golang.org/x/sys golang.org/x/term`,
 	},
 
 	{
@@ -303,7 +322,7 @@ var packages = []struct {
 		path: "cmd/qt", role: "the command line of the client",
 		imports: `configs quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/client/reach
 			quicterm/doctor quicterm/drive quicterm/mcp quicterm/client/install quicterm/terminal/predict quicterm/machine/rundir quicterm/screen
-			quicterm/screen/marks quicterm/screen/picture quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term`,
+			quicterm/screen/marks quicterm/screen/picture quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/web quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term`,
 		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal",
 	},
 	{

@@ -21,8 +21,8 @@ import (
 // system stand for those of all systems.
 var orders = map[string]string{
 	"quicterm/holder": `doc timers program attachment clients owner
-		persist emulator snapshot draw hint progress pressure log record
-		catchup lifetime size members input output
+		event persist emulator snapshot draw hint progress pressure log record
+		catchup lifetime activity size members input output
 		revoke carry resume attach requests
 		ask start system_linux lost holder serve main`,
 }

@@ -18,6 +18,7 @@ var metrics = map[string]Metric{
 	"moved":    {Meaning: "from an event until the session is reached by the transport that it is to be"},
 	"resume":   {Meaning: "from the start of a client that returns until all that the ring keeps has arrived"},
 	"append":   {Meaning: "output that a session takes while no client is there", MoreIsBetter: true},
+	"woken":    {Meaning: "from a program's read of its terminal until the process that waits for it has ended"},
 	"login":    {Meaning: "from the start of a client until the first prompt of a new session"},
 	"rate": {Meaning: "output that arrives; in Mbit/s, everything that arrives over the link",
 		MoreIsBetter: true},
@@ -29,6 +30,13 @@ var metrics = map[string]Metric{
 	"descriptors":    {Meaning: "more descriptors of client and daemon after the work than before"},
 	"threads":        {Meaning: "more threads of client and daemon after the work than before"},
 	"sessions":       {Meaning: "more sessions after the work than before"},
+
+	"qt run":        {Meaning: "a whole process that runs true in a session's shell"},
+	"qt send":       {Meaning: "a whole process that types a character"},
+	"qt send --key": {Meaning: "a whole process that types Ctrl-U"},
+	"qt wait":       {Meaning: "a whole process that waits for what holds already"},
+	"qt tail":       {Meaning: "a whole process that prints the output until then"},
+	"qt peek":       {Meaning: "a whole process that prints the screen"},
 
 	"wire":           {Cost: true, Meaning: "what is sent, both ways, with the headers of IP and UDP or TCP"},
 	"resent":         {Cost: true, Meaning: "share of the bytes from the clients that were sent before"},

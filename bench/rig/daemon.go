@@ -178,18 +178,19 @@ func (h *Host) Children() (pids []int) {
 	return pids
 }
 
-// endSessions asks the holders of all sessions to end.
-func (h *Host) endSessions() {
+// EndSessions asks the holders of all sessions whose sockets match a pattern to end, and waits until they have.
+func EndSessions(sockets string) error {
 	kill, err := wire.New(&wire.Kill{})
 	if err != nil {
-		h.T.Fatal(err)
+		return err
 	}
-	sockets, _ := filepath.Glob(h.Path("run/*/*.sock"))
-	for _, socket := range sockets {
+	names, err := filepath.Glob(sockets)
+	for _, name := range names {
 		for until := time.Now().Add(Patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
-			if _, err := holder.Ask(context.Background(), socket, uint32(os.Getuid()), &wire.Open{}, kill); err != nil {
+			if _, err := holder.Ask(context.Background(), name, uint32(os.Getuid()), &wire.Open{}, kill); err != nil {
 				break // it is gone
 			}
 		}
 	}
+	return err
 }

@@ -81,7 +81,9 @@ func NewHost(t T, bin string) *Host {
 		if h.Daemon != nil {
 			h.Stop(syscall.SIGTERM)
 		}
-		h.endSessions() // which wait for no client once the daemon is gone
+		if err := EndSessions(h.Path("run/*/*.sock")); err != nil { // they wait for no client once the daemon is gone
+			t.Fatal(err)
+		}
 		os.RemoveAll(dir)
 		if t.Failed() {
 			t.Logf("log of the daemon:\n%s", h.Log.String())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/bench/event"
+	"github.com/quicterm/quicterm/bench/netem"
 	"github.com/quicterm/quicterm/bench/program"
 	"github.com/quicterm/quicterm/bench/rig"
 	"github.com/quicterm/quicterm/bench/work"
@@ -32,6 +33,8 @@ var sessions = []Scenario{
 		Rivals: []program.Program{program.SSH{}},
 		Bounds: []Bound{{Metric: "prompt", Quantile: 0.5, Rival: "ssh", Times: 0.5}},
 	},
+	verbs("verbs on loopback", netem.Config{}, 0),
+	verbs("verbs far away", far, 2),
 	{
 		Name: "daemon killed and restarted",
 		Work: work.Typing{Pace: 50 * time.Millisecond, Recovery: true, Exact: true,
@@ -73,6 +76,17 @@ var sessions = []Scenario{
 		}),
 		Bounds: []Bound{{Metric: "recovery", Quantile: 1, Plus: 120_000}},
 	},
+}
+
+// verbs is a session that programs use. A verb is to take some round trips and 60 ms as a whole process.
+func verbs(name string, link netem.Config, rtts float64) Scenario {
+	s := Scenario{Name: name, Link: link, Alone: true, Work: work.Verbs{Times: 15}}
+	for _, metric := range []string{"qt run", "qt send", "qt send --key", "qt wait", "qt tail", "qt peek"} {
+		s.Bounds = append(s.Bounds, Bound{Metric: metric, Quantile: 0.5, RTTs: rtts, Plus: 60})
+	}
+	// half of a round trip until it is told, and what it takes then to end
+	s.Bounds = append(s.Bounds, Bound{Metric: "woken", Quantile: 0.5, RTTs: rtts / 4, Plus: 20})
+	return s
 }
 
 // restarts returns events that kill the daemon n times, each time for half a second longer

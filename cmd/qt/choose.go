@@ -80,7 +80,7 @@ func attachedLast(i wire.Info) int {
 
 // pick prints a table of sessions and asks for one of them.
 func pick(host string, infos []wire.Info, role wire.Role) (*wire.Info, error) {
-	if err := printTable(os.Stderr, infos, time.Now()); err != nil {
+	if err := printTable(os.Stderr, describe(infos), time.Now()); err != nil {
 		return nil, err
 	}
 	none := reach.WithHint(errNoSession, nameSession, verb(role), host)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/drive"
@@ -20,6 +22,9 @@ import (
 
 // timedOut is the exit status when --timeout has passed, as of timeout(1).
 const timedOut = 124
+
+// endTime is how long a command has to end when its time has passed.
+const endTime = time.Second
 
 // errTimedOut is the cause of the end of a context with --timeout.
 var errTimedOut = errors.New("the time of --timeout has passed")
@@ -56,7 +61,18 @@ func (d *driveCommand) on(c *cobra.Command, host string, f reach.Call) error {
 		ctx, cancel = context.WithTimeout(ctx, d.timeout)
 		defer cancel()
 	}
-	err := reach.With(ctx, host, &d.Options, f)
+	done := make(chan error, 1)
+	go func() { done <- reach.With(ctx, host, &d.Options, f) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		select {
+		case err = <-done:
+		case <-time.After(endTime): // standard output is not read
+			err = context.Cause(ctx)
+		}
+	}
 	var unread *drive.UnreadError
 	switch {
 	case errors.As(err, &unread):
@@ -67,6 +83,24 @@ func (d *driveCommand) on(c *cobra.Command, host string, f reach.Call) error {
 		return err
 	}
 	return exitError(timedOut)
+}
+
+// addID adds the flag that names what is typed.
+func addID(c *cobra.Command, id *string) {
+	c.Flags().StringVar(id, "id", "", "a `name` for this call, such as a random one: a repeat types nothing again")
+}
+
+// report tells what the user may not expect, unless it is in the JSON.
+func (d *driveCommand) report(a drive.Answer) {
+	if d.asJSON {
+		return
+	}
+	if a.Again {
+		say("this was typed before, with the same --id: this is what has come of it")
+	}
+	if len(a.Typists) > 0 {
+		say("%s has typed too", strings.Join(a.Typists, ", "))
+	}
 }
 
 // print prints v as JSON with --json, and otherwise a line of text, unless that is empty.
@@ -85,7 +119,7 @@ func (d *driveCommand) print(c *cobra.Command, v any, line string) error {
 
 func runCommand() *cobra.Command {
 	var d driveCommand
-	var wait bool
+	var line drive.Line
 	c := &cobra.Command{
 		Use:   "run [flags] [user@]host session command-line",
 		Short: "Run a command line in the shell of a session, and print its output",
@@ -95,7 +129,13 @@ with its status. The session's clients see it as if it was typed. "." is this ma
 It is an error if no shell waits at its prompt, unless --wait waits for that. Shells that mark their prompts
 (qt shell-integration) say what is output; to others, the line that is typed has marks of its own.
 
-With --json, print an object at the end: status and output.`,
+It waits for the end of a command line that another client runs so. A line with the --id of one that was run before is
+not typed again, and gives the output and the status of that: for a program that did not get the answer. The server
+knows the last 64 ids of a session.
+
+With --json, print an object at the end: status, output, since (the offset of the output before it, for qt tail),
+bytes that were typed, again if that was done before, after (who was waited for) and typed_by (who else has typed
+meanwhile).`,
 		RunE: func(c *cobra.Command, args []string) error {
 			var output strings.Builder
 			out := io.Writer(c.OutOrStdout())
@@ -108,28 +148,21 @@ With --json, print an object at the end: status and output.`,
 				})
 			}
 			return d.on(c, args[0], func(ctx context.Context, a *reach.Access) error {
-				t, err := drive.Open(ctx, a.Client, args[1])
-				if err != nil {
-					return err
-				}
-				defer t.Close()
-				if wait {
-					if _, err := t.Wait(ctx, drive.Condition{Kind: drive.Prompt}); err != nil {
-						return err
-					}
-				}
-				status, err := t.Run(ctx, strings.Join(args[2:], " "), out)
+				line.Text = strings.Join(args[2:], " ")
+				status, answer, err := drive.Run(ctx, a.Client, args[1], line, out)
 				if errors.Is(err, drive.ErrBusy) {
 					return reach.WithHint(err, "--wait waits for the prompt")
 				}
 				if err != nil {
 					return err
 				}
+				d.report(answer)
 				if d.asJSON {
 					err = d.print(c, struct {
 						Status int    `json:"status"`
 						Output string `json:"output"`
-					}{status, output.String()}, "")
+						drive.Answer
+					}{status, output.String(), answer}, "")
 				}
 				if err == nil && status != 0 {
 					err = exitError(status)
@@ -140,7 +173,8 @@ With --json, print an object at the end: status and output.`,
 	}
 	newDriveCommand(&d, c, 1, 0)
 	c.Flags().SetInterspersed(false)
-	c.Flags().BoolVar(&wait, "wait", false, "wait until a shell waits at its prompt")
+	c.Flags().BoolVar(&line.Wait, "wait", false, "wait until a shell waits at its prompt")
+	addID(c, &line.ID)
 	return c
 }
 
@@ -148,6 +182,7 @@ func sendCommand() *cobra.Command {
 	var d driveCommand
 	var in drive.Input
 	var file string
+	var force bool
 	c := &cobra.Command{
 		Use:   "send [flags] [user@]host session [text...]",
 		Short: "Type into a session",
@@ -157,6 +192,13 @@ A program that asks for bracketed paste gets the text as one paste. Where the ke
 a shell, text and Enter are one write; elsewhere, Enter follows when the text was read and the terminal is still
 for 50 ms. If the program does not read, qt says how many bytes are unread, and exits with status 124: they stay
 typed. Nothing is typed twice.
+
+What other programs type is waited for. What has the --id of something that was typed before is not typed again, and
+gets the answer of that: for a program that did not get it. The server knows the last 64 ids of a session.
+
+With --json, print an object: bytes that were typed, unread of them, since (the offset of the output before, for
+qt wait and qt tail), again if that was done before, after (who was waited for) and typed_by (who else has typed
+meanwhile).
 
 Keys are one character, C-c for Control, M-x for Alt, or Enter, Tab, Escape, Space, Backspace, Delete, Insert, Up,
 Down, Left, Right, Home, End, PageUp, PageDown, F1 to F12. They come after the text.`,
@@ -180,21 +222,25 @@ Down, Left, Right, Home, End, PageUp, PageDown, F1 to F12. They come after the t
 			case in.Secret && (in.Text != "" || file != "" || len(in.Keys) > 0):
 				return errors.New("--secret takes one line from standard input, and nothing else")
 			case in.Secret:
-				b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), wire.MaxInput))
+				line, err := secretLine(c.InOrStdin())
 				if err != nil {
 					return err
 				}
-				in.Text = strings.TrimRight(string(b), "\r\n")
+				in.Text, in.Enter = line, true
 			case in.Text == "" && len(in.Keys) == 0 && !in.Enter:
 				return reach.WithHint(errors.New("there is nothing to type"), "give text, --key, --enter or --file")
 			}
+			in.Secret = in.Secret && !force
 			return d.on(c, args[0], func(ctx context.Context, a *reach.Access) error {
-				t, err := drive.Open(ctx, a.Client, args[1])
-				if err != nil {
-					return err
+				answer, err := drive.Send(ctx, a.Client, args[1], in)
+				if errors.Is(err, drive.ErrNotSecret) {
+					return reach.WithHint(err, "--force types it, for all to see")
 				}
-				defer t.Close()
-				return t.Send(ctx, in)
+				if unread := new(drive.UnreadError); err == nil || d.asJSON && errors.As(err, &unread) {
+					d.report(answer)
+					err = errors.Join(err, d.print(c, answer, ""))
+				}
+				return err
 			})
 		},
 	}
@@ -203,8 +249,23 @@ Down, Left, Right, Home, End, PageUp, PageDown, F1 to F12. They come after the t
 	c.Flags().BoolVar(&in.Enter, "enter", false, "press Enter at the end")
 	c.Flags().BoolVar(&in.Secret, "secret", false,
 		"type a line of standard input, only if a program reads a password: with echo off")
+	c.Flags().BoolVar(&force, "force", false, "with --secret: type it in any case; the program may show it")
+	addID(c, &in.ID)
 	c.Flags().StringVar(&file, "file", "", "type what this `file` has; - is standard input")
 	return c
+}
+
+// secretLine reads a line of standard input, without showing it on a terminal.
+func secretLine(in io.Reader) (string, error) {
+	if f, ok := in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		secret, err := reach.AskSecret("secret: ")
+		return string(secret), err
+	}
+	line, err := bufio.NewReader(io.LimitReader(in, wire.MaxInput)).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return "", err
+	}
+	return strings.TrimRight(line, "\r\n"), nil
 }
 
 func waitCommand() *cobra.Command {
@@ -220,16 +281,23 @@ Print which one it was, what has matched and where: the row of the screen, from 
 
 --text looks for a regular expression (RE2) in each line, also in those that scroll by meanwhile; with --since, also in
 the output since that offset. If the session's program ends and --exit is not one of the conditions, the exit
-status is 255.`,
+status is 255. A session without a terminal can be waited for with --exit alone.
+
+If others have typed by hand since the last qt send or qt run, qt says who; with --json that is typed_by.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(conditions) == 0 {
 				return reach.WithHint(errors.New("there is nothing to wait for"), "qt wait --help lists the conditions")
 			}
 			return d.on(c, args[0], func(ctx context.Context, a *reach.Access) error {
-				m, err := drive.Wait(ctx, a.Client, args[1], since, conditions...)
+				var from *uint64
+				if c.Flags().Changed("since") {
+					from = &since
+				}
+				m, err := drive.Wait(ctx, a.Client, args[1], from, conditions...)
 				if err != nil {
 					return err
 				}
+				d.report(drive.Answer{Typists: m.Typists})
 				line := fmt.Sprintf("%s: row %d, output %d", m.Kind, m.Row, m.Next)
 				switch {
 				case m.Kind == drive.Exit:
@@ -279,23 +347,31 @@ status is 255.`,
 func tailCommand() *cobra.Command {
 	var d driveCommand
 	var since uint64
-	var follow bool
+	var follow, plain bool
 	c := &cobra.Command{
 		Use:   "tail [flags] [user@]host session",
 		Short: "Print the output of a session, from a place on",
 		Long: `Print the output of a session as its program wrote it, as far as the server keeps it, or from an offset on. "." is
-this machine. With -f, go on until the program ends.
+this machine. With -f, go on until the program ends. Of a session without a terminal, print both streams of what its
+client has not read yet, and of what comes.
+
+With --plain, print the text that the terminal has shown, without control sequences: each line when it scrolls off the
+screen, and at the end those that are left there.
 
 With --json, print an object each time: from and next, the offsets of its beginning and its end, text, and lost, how
 many bytes before it are not kept any more. --since with the last next goes on without a byte that is lost or comes
 twice, after any outage.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return d.on(c, args[0], func(ctx context.Context, a *reach.Access) error {
-				err := drive.Tail(ctx, a.Client, args[1], since, follow, func(chunk drive.Chunk) error {
+				tail := drive.Tail
+				if plain {
+					tail = drive.PlainTail
+				}
+				err := tail(ctx, a.Client, args[1], since, follow, func(chunk drive.Chunk) error {
 					if d.asJSON {
 						return d.print(c, chunk, "")
 					}
-					if chunk.Lost > 0 && since > 0 {
+					if chunk.Lost > 0 && c.Flags().Changed("since") {
 						say("%d bytes of output are not kept any more", chunk.Lost)
 					}
 					_, err := io.WriteString(c.OutOrStdout(), chunk.Text)
@@ -311,5 +387,6 @@ twice, after any outage.`,
 	newDriveCommand(&d, c, 0, 0)
 	c.Flags().Uint64Var(&since, "since", 0, "begin at this `offset` of the output")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the session's program ends")
+	c.Flags().BoolVar(&plain, "plain", false, "print the text that the terminal has shown, line by line")
 	return c
 }

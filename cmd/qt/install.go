@@ -39,7 +39,7 @@ platform in a release, or from the file that --from names. Sessions that run the
 // installOn copies qtd to a host.
 func installOn(ctx context.Context, host string, opts *options, from string) error {
 	var report *install.Report
-	err := atHost(ctx, host, opts, func(p *install.Process) (err error) {
+	err := atHost(ctx, host, opts, install.Command, func(p *install.Process) (err error) {
 		report, err = install.Install(p, func(platform install.Platform) (*install.Binary, error) {
 			return findDaemon(from, platform)
 		}, func(b *install.Binary) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,16 +13,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quicterm/quicterm/quicterm/client/reach"
+	"github.com/quicterm/quicterm/quicterm/drive"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 func listCommand() *cobra.Command {
 	var opts options
 	var asJSON bool
+	var wanted []string
 	c := &cobra.Command{
 		Use:   "ls [flags] [[user@]host]",
 		Short: "List your sessions on a host, or on this machine",
-		Long: `List your sessions on a host, or on this machine.
+		Long: `List your sessions on a host, or on this machine: also which program runs in the foreground of each, and
+whether that waits, and since when: for a command at the prompt, or for other input. Neither is known of a command
+without a terminal. Only a server on Linux knows what a program waits for.
+
+With --filter FIELD=PATTERN, list those of which a field matches: name, state, runs, waits or command, as in
+--json. In the pattern, * stands for any characters and ? for one: "name=build-*". Of several filters, all must match.
 
 With --json, print an array with an object for each session. Times are as in
 RFC 3339.
@@ -38,9 +46,18 @@ RFC 3339.
                        role (writer, share, watch or peek), since
   more_members         how many clients are not in it, if there are very many
   heard                time when the server heard such a client last
-  exit_status          of the program that has ended`,
+  exit_status          of the program that has ended
+  runs                 name of the first process in the foreground of its terminal, as that gives
+                       it itself; left out, like the next two, if it is not known
+  waits                what it waits for: prompt (it is the shell, which waits for a command),
+                       input, or nothing
+  waits_since          time since when; of nothing, time when that process was started`,
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
+			filters, err := parseFilters(wanted)
+			if err != nil {
+				return err
+			}
 			host, _ := splitHost(args)
 			return reach.With(c.Context(), host, &opts.Options, func(ctx context.Context, a *reach.Access) error {
 				infos, more, err := a.Client.List(ctx)
@@ -50,15 +67,17 @@ RFC 3339.
 				if more > 0 {
 					defer say("%d older sessions are not listed", more)
 				}
+				sessions := filters.of(describe(infos))
 				if asJSON {
-					return printJSON(c.OutOrStdout(), infos)
+					return printJSON(c.OutOrStdout(), sessions)
 				}
-				return printTable(c.OutOrStdout(), infos, time.Now())
+				return printTable(c.OutOrStdout(), sessions, time.Now())
 			})
 		},
 	}
 	addTargetFlags(c, &opts)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringArrayVar(&wanted, "filter", nil, "list sessions of which a field matches: `FIELD=PATTERN`; may be repeated")
 	complete(c, &opts, hostNames)
 	return c
 }
@@ -84,6 +103,7 @@ type sessionJSON struct {
 	// Heard is when the server heard the client last, if it is attached.
 	Heard  *time.Time `json:"heard,omitempty"`
 	Status *uint8     `json:"exit_status,omitempty"`
+	drive.Activity
 }
 
 // A member is a client of a session.
@@ -110,6 +130,8 @@ func describe(infos []wire.Info) []sessionJSON {
 			Members: []member{},
 			More:    i.More,
 			Command: i.Command,
+
+			Activity: drive.ActivityOf(i.Activity),
 		}
 		for _, m := range i.Members {
 			if !m.Role.ReadOnly() {
@@ -137,22 +159,23 @@ func roleName(r wire.Role) string {
 	return "unknown"
 }
 
-func printJSON(w io.Writer, infos []wire.Info) error {
+func printJSON(w io.Writer, sessions []sessionJSON) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(describe(infos))
+	return e.Encode(sessions)
 }
 
-func printTable(w io.Writer, infos []wire.Info, now time.Time) error {
+func printTable(w io.Writer, sessions []sessionJSON, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tNAME\tSTATE\tSINCE\tSIZE\tCLIENTS\tCOMMAND")
-	for _, s := range describe(infos) {
+	fmt.Fprintln(t, "ID\tNAME\tSTATE\tSINCE\tSIZE\tCLIENTS\tRUNS\tWAITS\tCOMMAND")
+	for _, s := range sessions {
 		size := "-"
 		if s.Cols > 0 {
 			size = fmt.Sprintf("%dx%d", s.Cols, s.Rows)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			s.ID[:8], s.Name, s.state(now), duration(now.Sub(s.Since)), size, s.who(now), s.Command)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			s.ID[:8], s.Name, s.state(now), duration(now.Sub(s.Since)), size, s.who(now), cmp.Or(s.Runs, "-"), s.waits(now),
+			s.Command)
 	}
 	return t.Flush()
 }
@@ -194,6 +217,17 @@ func (s *sessionJSON) who(now time.Time) string {
 		who = append(who, fmt.Sprintf("%d more", s.More))
 	}
 	return strings.Join(who, ", ")
+}
+
+// waits says what a session waits for, and since when.
+func (s *sessionJSON) waits(now time.Time) string {
+	switch {
+	case s.Waits == "":
+		return "-"
+	case s.WaitsSince == nil:
+		return s.Waits
+	}
+	return s.Waits + " " + duration(now.Sub(*s.WaitsSince))
 }
 
 // duration writes a duration in its largest unit.

@@ -18,7 +18,7 @@ func TestListOfSilentClient(t *testing.T) {
 	} {
 		var b strings.Builder
 		info := wire.Info{PTY: true, Phase: wire.PhaseAttached, Since: now.Unix() - 500, Heard: now.Add(-ago).Unix()}
-		if err := printTable(&b, []wire.Info{info}, now); err != nil {
+		if err := printTable(&b, describe([]wire.Info{info}), now); err != nil {
 			t.Fatal(err)
 		}
 		if !regexp.MustCompile(want).MatchString(b.String()) {
@@ -41,7 +41,7 @@ func TestListOfPipe(t *testing.T) {
 		{wire.Info{Phase: wire.PhaseExited, Status: 3}, "  exited 3  "},
 	} {
 		var b strings.Builder
-		if err := printTable(&b, []wire.Info{test.info}, now); err != nil {
+		if err := printTable(&b, describe([]wire.Info{test.info}), now); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), test.want) {

@@ -3,10 +3,13 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -22,12 +25,14 @@ func TestMain(m *testing.M) {
 		if status, ok := rig.WithoutStartupFiles(); ok {
 			os.Exit(status)
 		}
+		runMore()
 	}
 	testscript.Main(m, map[string]func(){name: main})
 }
 
 // Each script has its own directories, qt and qtd in PATH, and a daemon that is started
-// on demand. Paths must be short: the directories hold sockets.
+// on demand. Paths must be short: the directories hold sockets. The scripts of programs drive a session with one
+// that no one here wrote, and are skipped where it is not installed.
 func TestScripts(t *testing.T) {
 	root, err := os.MkdirTemp("", "qt")
 	if err != nil {
@@ -38,9 +43,23 @@ func TestScripts(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", qtd, "../qtd").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
+	scripts, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs, err := filepath.Glob("testdata/programs/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:         "testdata",
+		Files:       append(scripts, programs...),
 		WorkdirRoot: root,
+		Condition: func(name string) (bool, error) {
+			if name != "root" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return os.Geteuid() == 0, nil
+		},
 		Setup: func(env *testscript.Env) error {
 			// SHLVL keeps a login shell that is bash from reading the account's .bashrc.
 			const environ = `["TERM", "SHLVL"]`
@@ -74,10 +93,27 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
 			env.Setenv("TERM", "xterm")
 			env.Setenv("SHLVL", "1")
-			env.Defer(func() { endDaemon(filepath.Join(env.WorkDir, "r")) })
+			env.Setenv("T", "--timeout=1m")
+			env.Defer(func() {
+				sockets := filepath.Join(env.WorkDir, "r")
+				endDaemon(sockets)
+				if err := rig.EndSessions(filepath.Join(sockets, "*", "*.sock")); err != nil {
+					t.Error(err)
+				}
+			})
 			return nil
 		},
 	})
+}
+
+// runMore makes four times as many scripts run at once as usual: most of the time they wait.
+func runMore() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
+	}
 }
 
 // endDaemon ends the daemon whose sockets are in a directory.

@@ -6,12 +6,11 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/client/reach"
+	"github.com/quicterm/quicterm/quicterm/drive"
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/screen/picture"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -38,10 +37,14 @@ With --json, print an object:
   cursor               an array: column and row, from 0
   alternate            whether the alternate screen is shown, as by an editor
   title                of the window
-  cwd, cwd_host        directory that the shell has told last, and its host; may be empty
+  runs, waits, waits_since  what runs in the foreground, and what it waits for: as for qt ls
+  cwd, cwd_host        directory that the shell has told last, and its host; may be empty. If it has told
+                       none, cwd is the directory of the program in the foreground, if that is known
+  last_command         the command that has ended last, if the shell sends marks: an object with
+                       command (as it was typed, if that is known), status (if it is known), ended (time)
   commands             an array with an object for each command that is known in the rows:
                        prompt, output, end (rows), status (of those that have ended, if it
-                       is known) and running
+                       is known), running, and line (the last one of its prompt)
   last_status          exit status of the last command that has ended, or null
   modes                of the terminal, by the names that xterm.js has for them
   screen               an array of rows, each an object:
@@ -63,11 +66,11 @@ With --viewport, each row of these is its text alone, and screen and scrollback 
 			host, rest := splitHost(args)
 			name := strings.Join(rest, "")
 			return withSession(c.Context(), host, &name, &opts, func(ctx context.Context, a *reach.Access) error {
-				s, err := peek(ctx, a.Client, name, p.scrollback())
+				v, err := drive.Peek(ctx, a.Client, name, p.scrollback())
 				if err != nil {
 					return err
 				}
-				return p.show(c.OutOrStdout(), s)
+				return p.show(c.OutOrStdout(), v)
 			})
 		},
 	}
@@ -81,53 +84,6 @@ With --viewport, each row of these is its text alone, and screen and scrollback 
 	c.Flags().Uint32Var(&p.lines, "lines", 0, "rows of the scrollback to show above the screen, at most `N`")
 	complete(c, &opts, hostNames, sessionNames)
 	return c
-}
-
-// peekTimeout bounds the time for the screen after the attach. A holder that catches up with a
-// flood of output may take some seconds.
-const peekTimeout = 30 * time.Second
-
-// errNoScreen means that the screen has not come.
-var errNoScreen = errors.New("the session did not tell its screen in time")
-
-// peek returns the screen of a session, with rows of its scrollback.
-func peek(ctx context.Context, c *client.Client, name string, lines uint32) (*screen.Screen, error) {
-	req := &wire.Attach{
-		Mode:    wire.ModeAttach,
-		Session: name,
-		Role:    wire.RolePeek,
-		Replay:  wire.Replay{Kind: wire.ReplayScreen, Lines: lines},
-	}
-	// A screen of the session's size. The functions are called while s runs.
-	var s *client.Session
-	var shown *screen.Screen
-	resize := func(size wire.Sizing) { shown.Resize(int(size.Cols), int(size.Rows)) }
-	fresh := func(snapshot []byte) {
-		cols, rows := shown.Size()
-		shown = screen.New(cols, rows, screen.Limits{})
-		shown.Write(snapshot)
-	}
-	s, err := c.Attach(ctx, req, client.Streams{
-		Stdout:   writerFunc(func(b []byte) (int, error) { return shown.Write(b) }),
-		Began:    fresh,
-		Lost:     func(g client.Gap) { fresh(g.Snapshot) },
-		Resized:  resize,
-		Replayed: func() { s.Leave() },
-	})
-	if err != nil {
-		return nil, err
-	}
-	shown = screen.New(int(s.Sizing().Cols), int(s.Sizing().Rows), screen.Limits{})
-	ctx, stop := context.WithTimeoutCause(ctx, peekTimeout, errNoScreen)
-	defer stop()
-	_, err = s.Run(ctx)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	if err != nil && !errors.Is(err, client.ErrLeft) {
-		return nil, err
-	}
-	return shown, nil
 }
 
 // writerFunc is an io.Writer.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/quicterm/quicterm/quicterm/client/reach"
+	"github.com/quicterm/quicterm/quicterm/drive"
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/screen/marks"
 	"github.com/quicterm/quicterm/quicterm/screen/picture"
@@ -53,11 +54,12 @@ func (p *peeking) scrollback() uint32 {
 	return p.lines
 }
 
-func (p *peeking) show(w io.Writer, s *screen.Screen) error {
+func (p *peeking) show(w io.Writer, v *drive.View) error {
+	s := v.Screen
 	rows := s.Rows(int(p.lines))
 	switch {
 	case p.json:
-		return p.showJSON(w, s)
+		return p.showJSON(w, v)
 	case p.ansi:
 		return picture.ANSI(w, rows)
 	case p.image != "":
@@ -84,25 +86,26 @@ func textOf(rows []screen.Row) []string {
 // peekJSON is what qt peek --json prints. The help of qt peek describes it.
 type peekJSON struct {
 	screen.Dump
-	CWD      string        `json:"cwd"`
-	Host     string        `json:"cwd_host"`
+	drive.Facts
 	Commands []commandJSON `json:"commands"`
 	Status   *int          `json:"last_status"`
 }
 
 type commandJSON struct {
-	Prompt  int  `json:"prompt"`
-	Output  int  `json:"output"`
-	End     int  `json:"end"`
-	Status  *int `json:"status,omitempty"`
-	Running bool `json:"running"`
+	Prompt  int    `json:"prompt"`
+	Output  int    `json:"output"`
+	End     int    `json:"end"`
+	Status  *int   `json:"status,omitempty"`
+	Running bool   `json:"running"`
+	Line    string `json:"line"`
 }
 
-func (p *peeking) showJSON(w io.Writer, s *screen.Screen) error {
-	shown := peekJSON{Dump: s.Dump(), Commands: []commandJSON{}}
-	shown.Host, shown.CWD = s.Directory()
+func (p *peeking) showJSON(w io.Writer, v *drive.View) error {
+	s := v.Screen
+	shown := peekJSON{Dump: s.Dump(), Facts: v.Facts, Commands: []commandJSON{}}
+	shown.Title = v.Title()
 	for _, c := range s.Commands() {
-		command := commandJSON{Prompt: c.Prompt, Output: c.Output, End: c.End, Running: c.Running}
+		command := commandJSON{Prompt: c.Prompt, Output: c.Output, End: c.End, Running: c.Running, Line: promptLine(s, c)}
 		if c.Status >= 0 {
 			command.Status = &c.Status
 		}
@@ -138,16 +141,20 @@ func showMarks(w io.Writer, s *screen.Screen) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "PROMPT\tOUTPUT\tEND\tSTATUS\tLINE")
-	cols, _ := s.Size()
 	for _, c := range commands {
-		line := ""
-		if c.Prompt < c.Output {
-			prompt := s.MainText(c.Prompt, c.Output-1, cols)
-			line = picture.Line(prompt[len(prompt)-1])
-		}
-		fmt.Fprintf(t, "%d\t%d\t%d\t%s\t%s\n", c.Prompt, c.Output, c.End, statusOf(c), line)
+		fmt.Fprintf(t, "%d\t%d\t%d\t%s\t%s\n", c.Prompt, c.Output, c.End, statusOf(c), promptLine(s, c))
 	}
 	return t.Flush()
+}
+
+// promptLine returns the last line of a command's prompt, which has the command.
+func promptLine(s *screen.Screen, c marks.Command) string {
+	if c.Prompt == c.Output {
+		return ""
+	}
+	cols, _ := s.Size()
+	prompt := s.MainText(c.Prompt, c.Output-1, cols)
+	return picture.Line(prompt[len(prompt)-1])
 }
 
 func statusOf(c marks.Command) string {

@@ -15,9 +15,9 @@ import (
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
-// atHost calls f with an ssh process that runs install.Command on a host. If the login has failed, it
+// atHost calls f with an ssh process that runs a command on a host. If the login has failed, which the error of f says, it
 // returns why.
-func atHost(ctx context.Context, arg string, opts *options, f func(*install.Process) error) error {
+func atHost(ctx context.Context, arg string, opts *options, command string, f func(*install.Process) error) error {
 	login, host, err := reach.ParseTarget(arg, &opts.Options)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func atHost(ctx context.Context, arg string, opts *options, f func(*install.Proc
 	ctx, stop := reach.UntilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
 	words := &bootstrap.LastWords{Show: func(line string) { fmt.Fprintln(os.Stderr, line) }}
-	err = withDialog(exec.CommandContext(ctx, "ssh", append(args, install.Command)...), words, f)
+	err = withDialog(exec.CommandContext(ctx, "ssh", append(args, command)...), words, f)
 	switch reason := words.Err(host); {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

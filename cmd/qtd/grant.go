@@ -34,7 +34,7 @@ const grantedLog = "qtd.log"
 
 func grantCommand() *cobra.Command {
 	var config string
-	var stdio bool
+	var stdio, overSSH bool
 	c := &cobra.Command{
 		Use:   "grant",
 		Short: "Give a client access to this account, and start a daemon if none runs",
@@ -65,7 +65,11 @@ in, as SPEC.md has it: qt runs this by ssh.`,
 			if stdio {
 				return carryStdio(settings.RuntimeDir, start, &warning)
 			}
-			grant, err := bootstrap.Ask(settings.RuntimeDir, start)
+			ask := bootstrap.Ask
+			if overSSH {
+				ask = bootstrap.AskOverSSH
+			}
+			grant, err := ask(settings.RuntimeDir, start)
 			if err != nil {
 				return err
 			}
@@ -80,6 +84,7 @@ in, as SPEC.md has it: qt runs this by ssh.`,
 	}
 	addConfigFlag(c, &config)
 	c.Flags().BoolVar(&stdio, "stdio", false, "be the connection of a client over standard input and output")
+	c.Flags().BoolVar(&overSSH, "ssh", false, "the client comes from another machine, over ssh: listen there as well")
 	return c
 }
 

@@ -1,13 +1,14 @@
 // Package carrier defines what the frames of an attachment travel on: a [Carrier]. Each kind
 // is a package below this one: quic for a QUIC connection, tcp for TLS over TCP, unixsock for
-// unix sockets on one machine, pipe for any ordered byte stream. Package sealed protects what
-// any of them moves, and package carriertest tests them.
+// unix sockets on one machine, pipe for any ordered byte stream. That of tcp also runs over the messages of package
+// websocket. Package sealed protects what any of them moves, and package carriertest tests them.
 //
 // A carrier may have further abilities, each a small interface that its user looks for with
 // a type assertion and can do without:
 //
 //   - [StatsReader] tells what the path does: whether packets arrive, round trips, loss.
 //   - [Addressed] tells the two addresses of the path.
+//   - [Sender] tells when something has left.
 //
 // A carrier over TLS also has what a login proof is bound to (Encrypted of package auth). Another one
 // proves the user in another way, before it is made.
@@ -70,6 +71,12 @@ type Stats struct {
 	PacketsSent, PacketsLost, PacketsReceived uint64
 	BytesSent, BytesReceived                  uint64
 	LastReceived                              time.Time // when a packet arrived last; zero if not known
+}
+
+// A Sender is a Carrier that counts the bytes that it has given to the system to send.
+type Sender interface {
+	// Sent returns how many those are, or false if they are not counted. It does not block.
+	Sent() (bytes uint64, ok bool)
 }
 
 // Addressed is a Carrier whose path is one between two addresses.

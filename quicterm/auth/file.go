@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 )
 
 // ReadFile reads a regular file of at most some bytes, or the null device. It waits for no writer, as opening a pipe
 // does.
 func ReadFile(name string, most int64) ([]byte, os.FileInfo, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	f, err := os.OpenFile(name, os.O_RDONLY|openAtOnce, 0)
 	if err != nil {
 		return nil, nil, err
 	}

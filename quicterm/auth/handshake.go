@@ -29,12 +29,17 @@ var errNoHandshake = errors.New("a host key signs only handshakes of a TLS 1.3 s
 // may ask for these signatures can neither sign as an ssh server with the key, nor as an authority.
 // The hash is that of the signature scheme, 0 of Ed25519.
 func (k *HostKey) SignHandshake(message []byte, hash crypto.Hash) ([]byte, error) {
+	return SignHandshake(k.private, message, hash)
+}
+
+// SignHandshake is that of [HostKey.SignHandshake] for a key that is none of the host's.
+func SignHandshake(private crypto.Signer, message []byte, hash crypto.Hash) ([]byte, error) {
 	transcript, ok := bytes.CutPrefix(message, handshakeContext)
 	if !ok || len(transcript) != sha256.Size && len(transcript) != sha512.Size384 {
 		return nil, errNoHandshake
 	}
 	var options crypto.SignerOpts = hash
-	switch public := k.private.Public().(type) {
+	switch public := private.Public().(type) {
 	case ed25519.PublicKey:
 		ok = hash == 0
 	case *ecdsa.PublicKey:
@@ -48,7 +53,7 @@ func (k *HostKey) SignHandshake(message []byte, hash crypto.Hash) ([]byte, error
 	if !ok || hash != 0 && !hash.Available() {
 		return nil, fmt.Errorf("%w, and not by hash %d", errNoHandshake, hash)
 	}
-	return crypto.SignMessage(k.private, rand.Reader, message, options)
+	return crypto.SignMessage(private, rand.Reader, message, options)
 }
 
 // Certificates returns the TLS certificates over the key, DER: the plain one, and that with the ssh
@@ -73,7 +78,7 @@ func RemoteHostKey(
 	if err != nil {
 		return nil, err
 	}
-	signer := &remoteSigner{leaf.PublicKey, sign}
+	signer := RemoteSigner(leaf.PublicKey, sign)
 	k := &HostKey{
 		Public: public, ID: HostIDOf(public), private: signer,
 		plain: &tls.Certificate{Certificate: [][]byte{plain}, PrivateKey: signer},
@@ -82,6 +87,11 @@ func RemoteHostKey(
 		k.certified = &tls.Certificate{Certificate: [][]byte{certified}, PrivateKey: signer}
 	}
 	return k, nil
+}
+
+// RemoteSigner returns a key whose private part is elsewhere: sign has it sign as [SignHandshake] does.
+func RemoteSigner(public crypto.PublicKey, sign func(message []byte, hash crypto.Hash) ([]byte, error)) crypto.Signer {
+	return &remoteSigner{public, sign}
 }
 
 // A remoteSigner has another process sign whole messages. It implements [crypto.MessageSigner].

@@ -82,3 +82,10 @@ func (a *alarm) stop() {
 		a.overdue.Stop()
 	}
 }
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

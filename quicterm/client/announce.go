@@ -49,7 +49,7 @@ func (s *Session) endingLocked(text string) {
 // announce tells the streams of the link's state and of other clients. That may block for long, as
 // with a terminal whose output is stopped.
 func (s *Session) announce(ctx context.Context) {
-	told := false
+	told, toldEnded := false, ""
 	for {
 		select {
 		case <-s.linkChanged:
@@ -57,7 +57,7 @@ func (s *Session) announce(ctx context.Context) {
 			return
 		}
 		s.gate.Lock()
-		link, arrivals, ending := s.link, s.arrivals, s.ending
+		link, arrivals, ending, ended := s.link, s.arrivals, s.ending, s.ended
 		s.arrivals = nil
 		s.gate.Unlock()
 		if s.streams.Changed != nil {
@@ -75,6 +75,12 @@ func (s *Session) announce(ctx context.Context) {
 		if ending != "" && !told && s.streams.Ending != nil {
 			told = true
 			s.streams.Ending(ending)
+		}
+		if ended != toldEnded && s.streams.Ended != nil {
+			toldEnded = ended
+			if e, err := wire.ParseEnded(ended); err == nil {
+				s.streams.Ended(e)
+			}
 		}
 	}
 }

@@ -57,23 +57,24 @@ type Streams struct {
 	Joined, Left func(wire.Presence)
 	// Ending is called by it when an operator ends the session, with who does that and why.
 	Ending func(by string)
+	// Ended is called by it when this client comes back, with the command that has ended last meanwhile, as the session's
+	// shell tells.
+	Ended func(wire.Ended)
 	// Hinted is called with what the server knows of the terminal, as soon as the output up to its
 	// Out is written, and before any later output. Of several that are due it gets the newest.
 	// Without the function, the client asks for none.
 	Hinted func(wire.Hint)
-	// Refused is called when the program did not get a secret of this client (see [Session.WriteSecret]).
-	Refused func()
+	// Happened is called with the events of a client whose Attach has Events, and their numbers, which have no gaps except
+	// those that Lost is called with.
+	Happened func(number uint64, e wire.Event)
+	// Entered is called with what has come of an Entry of this client (see [Session.Enter]), before the output of that.
+	Entered func(wire.Entered)
+	// Typist is called when another client has typed for the first time since the last Entry.
+	Typist func(wire.Typist)
+	// Appeared is called when another session was started that such a client may see. It must not block.
+	Appeared func()
 	// InputClosed is called when the program no longer reads its input.
 	InputClosed func()
-}
-
-// A LinkState describes the connection of a session to its server.
-type LinkState struct {
-	State    State
-	Since    time.Time
-	Attempts int // to reach the server since contact was lost
-	// Backlog is about how many bytes of output the server has not sent, if they are many.
-	Backlog uint64
 }
 
 // Errors that end [Session.Run].
@@ -87,6 +88,9 @@ var (
 	// ErrDamaged means that no carrier can bring the input that comes next. The program would not notice a gap in it.
 	ErrDamaged = errors.New("input was lost: the memory of this machine has changed it, and may be faulty")
 )
+
+// errParted is why a session ends for which Part was called.
+var errParted = errors.New("left the session at once")
 
 // A WithdrawnError ends a session's Run because what let this client in does so no more. The
 // session continues on the server.
@@ -126,6 +130,7 @@ type Session struct {
 	proofs   uint64 // how many proofs were made for resumes
 	link     LinkState
 	bulk     bool // much is sent, as the roamer was told
+	carried  bool // a carrier has begun
 	over     bool
 	cause    error // why Run returns, once over
 	alarm    alarm
@@ -137,6 +142,7 @@ type Session struct {
 	others   map[uint64]bool // numbers of the clients that have joined
 	arrivals []arrival       // to be announced
 	ending   string          // who ends the session, and why; to be announced
+	ended    string          // the text of the last notice of a command that has ended; to be announced
 
 	linkChanged    chan struct{}          // wakes the goroutine that announces
 	statusRequests chan chan roamerStatus // that the roamer answers
@@ -147,7 +153,7 @@ type Session struct {
 // the connection.
 //
 // The request says which role the client gets, and what of the output from before.
-// Its Input is the first frame of input, for which no round trip is waited.
+// Its Input is a [wire.Entry] in the first frame of input, for which no round trip is waited.
 // Attach fills in its Instance if it has none. After a [BrokenOffError] the session
 // may have been made, or taken over. Another Attach with the same request gets that session,
 // and no other.
@@ -177,7 +183,7 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 	}
 	req.Machine = c.cfg.Machine
 	if len(req.Input) > 0 {
-		s.ring.Append(wire.Stdin, req.Input) // sent again, because an older server ignores that of the request
+		s.ring.Append(wire.EntryFrame, req.Input) // sent again, because an older server ignores that of the request
 	}
 	m, err := wire.New(req)
 	if err != nil {
@@ -195,6 +201,10 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		first.Close()
 		return nil, err
 	}
+	if req.Events && !s.attached.Events {
+		first.Close()
+		return nil, errors.New("the session's server is too old to tell its events: they need the one of this version")
+	}
 	if s.attached.First == 0 || len(s.attached.Secret) == 0 || !wire.ValidName(s.attached.Name) ||
 		s.attached.Role != req.Role {
 		first.Close()
@@ -209,7 +219,7 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		Offset:        s.attached.Offset,
 		Window:        outputWindow,
 		DelayAcks:     true,
-		TakeSnapshots: s.attached.PTY,
+		TakeSnapshots: s.attached.PTY && !s.attached.Events,
 	}
 	if req.Hints != 0 {
 		cfg.TakeNote = func(received uint64, note []byte) {
@@ -236,6 +246,9 @@ func compression(setting string) driver.Compression {
 	return driver.Auto
 }
 
+// First returns the number of the first frame that the session gets, of its output or, with Events, of those.
+func (s *Session) First() uint64 { return s.attached.First }
+
 // Name returns the session's name on the server, which may change.
 func (s *Session) Name() string {
 	s.gate.Lock()
@@ -258,6 +271,19 @@ func (s *Session) Sizing() wire.Sizing {
 	return wire.Sizing{Size: s.attached.Size, Owner: s.attached.Owner}
 }
 
+// Typists returns the clients that have typed since the last Entry, if the request has asked for the hints of a program.
+func (s *Session) Typists() []wire.Typist { return s.attached.Typists }
+
+// Activity returns what the session did at the attach, if this client peeks and that is known, or nil.
+func (s *Session) Activity() *wire.Activity { return s.attached.Activity }
+
+// Again returns what has come of an Entry that was typed before, if that in the request has the same ID. The output begins
+// with what was printed since.
+func (s *Session) Again() (e wire.Entered, ok bool) {
+	e, err := wire.ParseEntered(s.attached.Again)
+	return e, err == nil
+}
+
 // Number returns the number of this client in the session, by which a [wire.Sizing] names the owner.
 func (s *Session) Number() uint64 { return s.attached.Number }
 
@@ -269,15 +295,24 @@ func (s *Session) Run(ctx context.Context) (int, error) {
 	stop := context.AfterFunc(ctx, s.Leave)
 	defer stop()
 	roamCtx, stopRoaming := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopRoaming()
 	go func() {
 		defer close(s.roamerDone)
 		newRoamer(s).run(roamCtx)
 	}()
 	s.deliver()
+	if s.cause == errParted && s.part() {
+		go func() {
+			s.sayGoodbye()
+			stopRoaming()
+		}()
+		return 0, ErrLeft
+	}
 	s.sayGoodbye()
 	stopRoaming()
 	<-s.roamerDone
+	if s.cause == errParted {
+		return 0, ErrLeft
+	}
 	if s.cause == nil && s.writeErr != nil {
 		return int(s.exit.Status), fmt.Errorf("write the output: %w", s.writeErr)
 	}
@@ -286,30 +321,6 @@ func (s *Session) Run(ctx context.Context) (int, error) {
 
 // Exit returns how the program ended. It is valid when Run has returned without an error.
 func (s *Session) Exit() wire.ExitStatus { return s.exit }
-
-// Leave makes Run return ErrLeft. The session continues on the server.
-func (s *Session) Leave() { s.end(ErrLeft) }
-
-// end makes Run return. The first cause counts; nil is the program's end.
-func (s *Session) end(cause error) {
-	s.gate.Lock()
-	defer s.gate.Unlock()
-	s.endLocked(cause)
-}
-
-func (s *Session) endLocked(cause error) {
-	if s.over {
-		return
-	}
-	s.over, s.cause = true, cause
-	s.gate.Changed()
-}
-
-func (s *Session) endIfDamagedLocked() {
-	if s.endpoint.Damaged() {
-		s.endLocked(ErrDamaged)
-	}
-}
 
 // receivedLocked is called when a carrier has brought frames.
 func (s *Session) receivedLocked() {
@@ -323,6 +334,15 @@ func (s *Session) receivedLocked() {
 			s.arrivedLocked(n.Text, n.Code == wire.NoticeJoined)
 		case wire.NoticeEnding:
 			s.endingLocked(n.Text)
+		case wire.NoticeEnded:
+			if s.ended != n.Text { // the same one may come more than once
+				s.ended = n.Text
+				wake(s.linkChanged)
+			}
+		case wire.NoticeAppeared:
+			if s.streams.Appeared != nil {
+				s.streams.Appeared()
+			}
 		case wire.NoticeRenamed:
 			if wire.ValidName(n.Text) {
 				s.attached.Name = n.Text
@@ -363,38 +383,4 @@ func (s *Session) waitLocked(ctx context.Context, done func() bool) error {
 	s.waiting++
 	defer func() { s.waiting-- }()
 	return s.gate.Wait(ctx, done)
-}
-
-// sayGoodbye waits until the server has closed the connection: it knows that this client has the end, or leaves.
-func (s *Session) sayGoodbye() {
-	s.gate.Lock()
-	defer s.gate.Unlock()
-	lost := func() bool { return s.link.State > Live }
-	closed := func() bool { return s.driver.Carriers() == 0 }
-	switch {
-	case s.cause == nil:
-		s.waitBrieflyLocked(goodbyeTimeout, closed) // also if the link is suspect: the program's end came over it just now
-		s.waitBrieflyLocked(endTimeout-goodbyeTimeout, func() bool { return closed() || lost() })
-	case errors.Is(s.cause, ErrLeft):
-		given := func() bool { return s.endpoint.Acked() == s.ring.Next() || s.link.State == Offline }
-		s.waitBrieflyLocked(suspectTime, given) // also if the link is suspect: this process may not have run
-		s.waitBrieflyLocked(goodbyeTimeout-suspectTime, func() bool { return given() || lost() })
-		s.endpoint.Notify(wire.NoticeLeaving, "")
-		s.driver.Wake()
-		s.waitBrieflyLocked(goodbyeTimeout, func() bool { return closed() || lost() })
-	}
-}
-
-// waitBrieflyLocked waits for something that the server does, for at most a time.
-func (s *Session) waitBrieflyLocked(timeout time.Duration, done func() bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	_ = s.waitLocked(ctx, done) // a server that does not answer is no reason to stay
-}
-
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

@@ -61,9 +61,13 @@ func (c *candidates) lookup(addr netip.AddrPort, iface string) (migrate.Candidat
 	return migrate.Candidate{Remote: addr, Interface: route.Interface, Source: route.Source, Bound: iface != ""}, err
 }
 
-// withOtherTransports adds the candidates of TCP and the tunnel to those of QUIC.
+// withOtherTransports adds the candidates of TCP and the tunnel to those of QUIC, which it removes where there is no UDP.
 func (c *candidates) withOtherTransports(list []migrate.Candidate) []migrate.Candidate {
-	for _, candidate := range list {
+	quic := list
+	if !hasUDP {
+		list = nil
+	}
+	for _, candidate := range quic {
 		candidate.Transport = migrate.TCP
 		list = append(list, candidate)
 	}

@@ -111,6 +111,7 @@ func (r *roamer) carry(ctx context.Context, d migrate.Dial, c *roamerCarrier, la
 	r.wg.Go(func() {
 		err := s.driver.Run(lanes, true, func(number session.CarrierID) {
 			c.id = number
+			s.carried = true
 			s.endIfDamagedLocked()
 			switch {
 			case d.StandBy:

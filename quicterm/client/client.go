@@ -263,6 +263,7 @@ func (c *Client) ask(ctx context.Context, v wire.Body) (wire.Message, error) {
 	if err != nil {
 		return m, err
 	}
+	answer := l.answer // before another request has the connection
 	c.keep(l)
-	return l.answer, nil
+	return answer, nil
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/migrate/carrier"
-	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/migrate/netmon"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -53,7 +52,7 @@ type Network interface {
 // system is the network of this machine.
 type system struct{}
 
-func (system) Listen(iface string) (net.PacketConn, error) { return quic.ListenUDP(iface) }
+func (system) Listen(iface string) (net.PacketConn, error) { return listenUDP(iface) }
 func (system) Dial(ctx context.Context, iface string, remote netip.AddrPort) (net.Conn, error) {
 	d := net.Dialer{Control: netmon.Bind(iface)}
 	return d.DialContext(ctx, "tcp", remote.String())
@@ -95,10 +94,8 @@ func newDialers(cfg Config) map[migrate.Transport]dialer {
 	conf := auth.VerifyServer(cfg.CheckHost)
 	conf.ServerName = auth.ServerName(cfg.KeyTypes)
 	conf.NextProtos = []string{wire.ALPN}
-	dialers := map[migrate.Transport]dialer{
-		migrate.QUIC: newQUICDialer(cfg.Network, conf),
-		migrate.TCP:  &tcpDialer{network: cfg.Network, tls: conf},
-	}
+	dialers := map[migrate.Transport]dialer{migrate.TCP: &tcpDialer{network: cfg.Network, tls: conf}}
+	addQUIC(dialers, cfg.Network, conf)
 	if cfg.Tunnel != nil {
 		dialers[migrate.SSH] = tunnelDialer{cfg.Tunnel}
 	}

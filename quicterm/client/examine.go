@@ -7,7 +7,6 @@ import (
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/migrate/carrier"
-	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -76,17 +75,6 @@ func (c *Client) Find(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-// Knock reports whether the server answers a UDP packet with a payload of some size, at least 64
-// bytes. It says nothing about who answers.
-func (c *Client) Knock(ctx context.Context, to Candidate, size int) (bool, error) {
-	socket, err := c.network.Listen(interfaceOf(to.internal()))
-	if err != nil {
-		return false, err
-	}
-	defer socket.Close()
-	return quic.Knock(ctx, socket, to.Remote, size)
 }
 
 // Describe logs in and returns what the server says of itself, and what it was reached by.

@@ -73,14 +73,13 @@ func (s *Session) AskHint() {
 	s.driver.Wake()
 }
 
-// WriteSecret sends input that the program gets only if its terminal reads a line that it does not show, as a prompt for a
-// password does. Else the server drops it, and [Streams] has Refused called. It returns the frame of input that has
-// the secret, of at most [wire.MaxInput] bytes, and blocks as Write does.
-func (s *Session) WriteSecret(secret []byte) (frame uint64, err error) {
-	if len(secret) > wire.MaxInput {
-		return 0, fmt.Errorf("a secret of %d bytes, more than %d", len(secret), wire.MaxInput)
+// Enter sends what a program types; [Streams] has Entered called with what comes of it. It returns the frame of input
+// that has the entry, and blocks as Write does.
+func (s *Session) Enter(e *wire.Entry) (frame uint64, err error) {
+	if n := len(e.Text) + len(e.Keys); n > wire.MaxEntry {
+		return 0, fmt.Errorf("%d bytes to type, more than %d", n, wire.MaxEntry)
 	}
-	return s.append(wire.Secret, secret)
+	return s.append(wire.EntryFrame, e.Append(nil))
 }
 
 // CloseWrite ends the input. It blocks as Write does.

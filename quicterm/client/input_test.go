@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,20 +21,24 @@ func typeInAttach(w *world, req *wire.Attach, within bool) (printed string, took
 	var s *Session
 	start := time.Now()
 	req.Mode, req.Session, req.PTY, req.Role = wire.ModeAttach, "world", true, wire.RoleShare
-	req.Replay.Kind = wire.ReplayNone
+	req.Replay.Kind, req.Hints = wire.ReplayNone, wire.HintsProgram
+	e := wire.Entry{ID: wire.EntryID(req.Instance), Text: []byte("line\n")}
 	if within {
-		req.Input = []byte("line\n")
+		req.Input = e.Append(nil)
 	}
-	s, err = w.tryAttach(req, Streams{Stdout: writerFunc(func(b []byte) (int, error) {
-		took = time.Since(start)
-		return out.Write(b)
-	})})
+	s, err = w.tryAttach(req, Streams{
+		Stdout: writerFunc(func(b []byte) (int, error) {
+			took = time.Since(start)
+			return out.Write(b)
+		}),
+		Hinted: func(wire.Hint) {},
+	})
 	if err != nil {
 		return "", 0, err
 	}
 	w.kept.Go(func() {
 		if !within {
-			s.Write([]byte("line\n"))
+			s.Enter(&e)
 		}
 		time.Sleep(10 * time.Second)
 		s.Leave()
@@ -47,6 +52,7 @@ func typeInAttach(w *world, req *wire.Attach, within bool) (printed string, took
 // inSession calls f in a world that has a session on a terminal.
 func inSession(t *testing.T, link netem.Config, f func(w *world)) {
 	inWorld(t, link, true, func(w *world) {
+		w.program.SetProgress(true, true)
 		s := w.attach(Streams{})
 		w.kept.Go(func() {
 			f(w)
@@ -64,7 +70,7 @@ func TestInputInAttach(t *testing.T) {
 	inSession(t, netem.Config{Delay: rtt / 2}, func(w *world) {
 		var took [2]time.Duration
 		for i, within := range []bool{false, true} {
-			printed, after, err := typeInAttach(w, new(wire.Attach), within)
+			printed, after, err := typeInAttach(w, &wire.Attach{Instance: wire.InstanceID{byte(i + 1)}}, within)
 			if err != nil || printed != "line\n" {
 				t.Errorf("within %v: printed %q, %v", within, printed, err)
 			}
@@ -85,7 +91,7 @@ func TestInputInAttachAgain(t *testing.T) {
 			time.Sleep(75 * time.Millisecond) // the handshake is complete, and the request under way
 			w.net.Do(func() { w.ports[0].from.Set(netem.Config{Down: true}) })
 		})
-		req := new(wire.Attach)
+		req := &wire.Attach{Instance: wire.InstanceID{1}}
 		_, _, err := typeInAttach(w, req, true)
 		var brokenOff *BrokenOffError
 		if got := w.program.Hidden(); !errors.As(err, &brokenOff) || got != 5 {
@@ -102,38 +108,46 @@ func TestInputInAttachAgain(t *testing.T) {
 	})
 }
 
-// A secret reaches a program that hides it. Else the client that has sent it is told that it was refused, and no other.
-func TestWriteSecret(t *testing.T) {
+// What a program types reaches the session's program, or the client is told why not. No other client is told.
+func TestEnter(t *testing.T) {
 	inWorld(t, netem.Config{Delay: 30 * time.Millisecond}, true, func(w *world) {
-		writer := w.attach(Streams{Refused: func() { t.Error("another client is told") }})
+		w.program.SetProgress(true, true)
+		writer := w.attach(Streams{Entered: func(wire.Entered) { t.Error("another client is told") }})
 		w.kept.Go(func() {
 			var out bytes.Buffer
-			refused := 0
+			var outcomes []wire.Outcome
 			s, err := w.tryAttach(
-				&wire.Attach{Mode: wire.ModeAttach, Session: "world", PTY: true, Role: wire.RoleShare},
-				Streams{Stdout: &out, Refused: func() { refused++ }})
+				&wire.Attach{Mode: wire.ModeAttach, Session: "world", PTY: true, Role: wire.RoleShare, Hints: wire.HintsProgram},
+				Streams{
+					Stdout: &out, Entered: func(e wire.Entered) { outcomes = append(outcomes, e.Outcome) },
+					Hinted: func(wire.Hint) {},
+				})
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			w.kept.Go(func() {
 				defer s.Leave()
-				for frame, modes := range []wire.TerminalFlags{wire.Canonical | wire.Echo, wire.Canonical, 0} {
+				for n, modes := range []wire.TerminalFlags{wire.Canonical | wire.Echo, wire.Canonical, 0} {
 					w.program.SetModes(modes, 7)
-					if got, err := s.WriteSecret([]byte("secret")); got != uint64(frame+1) || err != nil {
+					e := wire.Entry{ID: wire.EntryID{byte(n)}, Secret: true, Text: []byte("secret")}
+					if got, err := s.Enter(&e); got != uint64(n+1) || err != nil {
 						t.Errorf("frame %d, %v", got, err)
 					}
 					time.Sleep(time.Second)
 				}
-				if _, err := s.WriteSecret(make([]byte, wire.MaxInput+1)); err == nil {
-					t.Error("a secret is accepted that is too long")
+				if _, err := s.Enter(&wire.Entry{Text: make([]byte, wire.MaxEntry+1)}); err == nil {
+					t.Error("more is accepted than an entry has")
 				}
 			})
 			if _, err := s.Run(context.Background()); !errors.Is(err, ErrLeft) {
 				t.Error(err)
 			}
-			if got := w.program.Hidden(); got != len("secret") || refused != 2 || out.Len() > 0 {
-				t.Errorf("the program has got %d bytes, %d were refused, %q was printed", got, refused, out.String())
+			if want := []wire.Outcome{wire.NotSecret, wire.Typed, wire.NotSecret}; !slices.Equal(outcomes, want) {
+				t.Errorf("told %v, want %v", outcomes, want)
+			}
+			if got := w.program.Hidden(); got != len("secret") || out.Len() > 0 {
+				t.Errorf("the program has got %d bytes, %q was printed", got, out.String())
 			}
 			writer.Write([]byte{4})
 		})

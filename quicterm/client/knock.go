@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/quicterm/quicterm/migrate"
-	"github.com/quicterm/quicterm/migrate/carrier/quic"
 )
 
 // A knocker sends knocks on candidates, over a socket for each, and posts answers. The roamer's loop
@@ -36,7 +35,7 @@ func (k *knocker) knock(c migrate.Candidate) {
 		k.sockets[c] = socket
 		k.wg.Go(func() {
 			for {
-				switch err := quic.AwaitKnock(socket, c.Remote); {
+				switch err := awaitKnock(socket, c.Remote); {
 				case err == nil:
 					k.post(migrate.Answered{Candidate: c})
 				case errors.Is(err, net.ErrClosed):
@@ -48,7 +47,7 @@ func (k *knocker) knock(c migrate.Candidate) {
 			}
 		})
 	}
-	quic.SendKnock(socket, c.Remote, quic.MinKnock)
+	sendKnock(socket, c.Remote)
 }
 
 // failed makes the next knock on a candidate use another socket.

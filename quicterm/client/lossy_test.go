@@ -21,10 +21,7 @@ import (
 // Where 30 % of the packets are lost each way, a login takes at most 4 s in 99 of 100 cases: a handshake whose packets
 // are lost is not waited for.
 func TestLoginAtLoss(t *testing.T) {
-	logins := 300
-	if testing.Short() {
-		logins = 100
-	}
+	const logins = 1000 // one in a thousand takes longer: a few hundred would fail by chance
 	inWorld(t, netem.Config{Delay: 30 * time.Millisecond, Loss: 0.3}, true, func(w *world) {
 		w.net.Do(func() { w.noTCP = true })
 		var took []time.Duration

@@ -39,7 +39,7 @@ func TestOffset(t *testing.T) {
 					return
 				}
 				req := &wire.Attach{Mode: wire.ModeAttach, Session: "world", Role: wire.RoleWatch, Whole: true}
-				req.Replay.From = offset
+				req.Replay.Kind, req.Replay.From = wire.ReplayFrom, offset
 				var s *Session
 				s, err := w.tryAttach(req, Streams{
 					Stdout: writerFunc(func(b []byte) (int, error) {

@@ -121,10 +121,19 @@ func (s *Session) write(batch []session.Delivered) int {
 		if sizing, _, err := wire.ParseSizing(d.Payload); err == nil {
 			s.resized(sizing)
 		}
-	case wire.Refused:
-		refusal, err := wire.ParseRefusal(d.Payload)
-		if err == nil && refusal.Client == s.attached.Number && s.streams.Refused != nil {
-			s.streams.Refused()
+	case wire.EnteredFrame:
+		entered, err := wire.ParseEntered(d.Payload)
+		if err == nil && entered.Client == s.attached.Number && s.streams.Entered != nil {
+			s.streams.Entered(entered)
+		}
+	case wire.TypistFrame:
+		typist, err := wire.ParseTypist(d.Payload)
+		if err == nil && typist.Client != s.attached.Number && s.streams.Typist != nil {
+			s.streams.Typist(typist)
+		}
+	case wire.Happened:
+		if e, err := wire.ParseEvent(d.Payload); err == nil && s.streams.Happened != nil {
+			s.streams.Happened(d.Seq, e)
 		}
 	case wire.Exit:
 		s.exit = wire.ParseExitStatus(d.Payload)
@@ -158,7 +167,7 @@ func (s *Session) showGap(g session.Gap, begins bool) {
 	if s.streams.Lost != nil {
 		s.streams.Lost(Gap(g))
 	}
-	if !s.attached.PTY {
+	if !s.attached.PTY && !s.attached.Role.ReadOnly() {
 		s.end(ErrLost)
 	}
 }

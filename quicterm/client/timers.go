@@ -53,6 +53,9 @@ const (
 	// over a link that seems dead: about the time after which it does.
 	suspectTime = goodbyeTimeout / 4
 
+	// sentPoll is how often a client that leaves looks whether the system has got what it has to send.
+	sentPoll = 200 * time.Microsecond
+
 	// minHintInterval is the shortest time between two hints that are asked for: a person sees no difference.
 	minHintInterval = 50 * time.Millisecond
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/quicterm/quicterm/migrate"
 )
@@ -48,6 +49,15 @@ func (c Candidate) internal() migrate.Candidate {
 		Transport: migrate.Transport(c.Transport), Remote: c.Remote,
 		Interface: c.Interface, Source: c.Source, Bound: c.Bound,
 	}
+}
+
+// A LinkState describes the connection of a session to its server.
+type LinkState struct {
+	State    State
+	Since    time.Time
+	Attempts int // to reach the server since contact was lost
+	// Backlog is about how many bytes of output the server has not sent, if they are many.
+	Backlog uint64
 }
 
 // A Gap is output that will never come.

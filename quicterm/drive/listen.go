@@ -1,6 +1,8 @@
 package drive
 
 import (
+	"bytes"
+	"regexp"
 	"strings"
 
 	"github.com/quicterm/quicterm/quicterm/screen/marks"
@@ -34,8 +36,7 @@ func (l *listener) Escape(uint16, byte) {}
 
 func (l *listener) Control(*vt.Control) {}
 
-// String hears OSC 133 and 633, the marks of a shell; OSC 9 of iTerm2, which is a progress bar with "4;"; OSC 777 of
-// urxvt; and OSC 99 of kitty.
+// String hears marks of a shell, and notifications.
 func (l *listener) String(kind byte, data []byte, part vt.Part) {
 	if kind != ']' || part != vt.Whole {
 		return
@@ -44,16 +45,8 @@ func (l *listener) String(kind byte, data []byte, part vt.Part) {
 	switch number {
 	case "133", "633", ownMark:
 		l.command.mark(number, text)
-	case "9":
-		if !strings.HasPrefix(text, "4;") {
-			l.heard(Notify, text)
-		}
-	case "777":
-		if text, ok := strings.CutPrefix(text, "notify;"); ok {
-			l.heard(Notify, strings.ReplaceAll(text, ";", ": "))
-		}
-	case "99":
-		if _, text, ok := strings.Cut(text, ";"); ok {
+	default:
+		if text, ok := marks.Notification(number, text); ok {
 			l.heard(Notify, text)
 		}
 	}
@@ -71,9 +64,15 @@ func (l *listener) heard(kind Kind, text string) {
 
 // A command is a command line that a shell runs. Nil is none.
 type command struct {
-	nonce   string // of the marks that belong to it; empty if the shell sends its own
+	nonce   string // of the marks that belong to it, if it is marked: else the shell sends its own
 	out     func(text []byte)
+	failed  error // of what out has written
+	begun   bool  // it is typed
+	marked  bool
+	again   bool   // it was typed before, and its output is read once more
+	over    bool   // then: its end is known
 	printed bool   // its output has begun
+	written bool   // out has got some
 	lost    bool   // output is missing
 	text    []byte // of its output, not given to out
 	end     int    // what of text is before the last mark of an end, or -1
@@ -84,7 +83,7 @@ type command struct {
 const maxHeld = 64 << 10
 
 func (c *command) print(text ...byte) {
-	if c == nil || !c.printed {
+	if c == nil || !c.printed || c.over {
 		return
 	}
 	for _, b := range text {
@@ -93,34 +92,56 @@ func (c *command) print(text ...byte) {
 		}
 		c.text = append(c.text, b)
 	}
-	if c.end < 0 && len(c.text) > 1 || len(c.text) > maxHeld {
-		c.flush(len(c.text) - 1) // a line feed may follow
+	if len(c.text) > maxHeld {
+		c.flush(len(c.text))
 		c.end = -1
+	} else if c.end < 0 {
+		n := len(bytes.TrimRight(c.text, " \r")) // a line feed may follow, or zshEnd
+		c.flush(max(n-1, len(c.text)-maxBlank, 0))
 	}
 }
 
 func (c *command) flush(n int) {
-	if n > 0 {
-		c.out(c.text[:n])
-		c.text = append(c.text[:0], c.text[n:]...)
+	text := c.text[:n]
+	if !c.written {
+		text = bytes.TrimLeft(text, "\r") // of fish, which returns to the first column before it runs a command
 	}
+	if len(text) > 0 {
+		c.written = true
+		c.out(text)
+	}
+	c.text = append(c.text[:0], c.text[n:]...)
 }
 
 // finish gives what is left of the output.
 func (c *command) finish() {
 	if c.end >= 0 {
-		c.text = c.text[:c.end]
+		c.text = zshEnd.ReplaceAll(c.text[:c.end], nil)
 	}
 	c.flush(len(c.text))
 }
 
-// ownMark is the number of the OSC of the marks that Run types itself, which no terminal knows.
+// zshEnd is what zsh prints before it says that a command has ended: a sign that stays if the last line has no end, and
+// as many blanks as the terminal is wide.
+var zshEnd = regexp.MustCompile(`[%#]? {10,}\r \r$`)
+
+// maxBlank bounds what is held of blanks, in bytes: few terminals are wider.
+const maxBlank = 1 << 10
+
+// begin makes what is printed now count.
+func (c *command) begin(e wire.Entered) {
+	if c != nil {
+		c.begun, c.marked = true, e.Marked
+	}
+}
+
+// ownMark is the number of the OSC of the marks that the server types itself, which no terminal knows.
 const ownMark = "8133"
 
 // mark handles a mark: C begins the output, D with a status ends it. Those that the command prints are ignored as far
 // as that can be known: by their nonce, or because a later one ends it.
 func (c *command) mark(number, mark string) {
-	if c == nil || (number == ownMark) != (c.nonce != "") || !strings.HasSuffix(mark, c.nonce) {
+	if c == nil || !c.begun || c.over || (number == ownMark) != c.marked || c.marked && !strings.HasSuffix(mark, c.nonce) {
 		return
 	}
 	switch m := marks.Parse(mark); m.Kind {
@@ -132,6 +153,9 @@ func (c *command) mark(number, mark string) {
 		if c.printed {
 			c.flush(max(c.end, 0))
 			c.end, c.status = len(c.text), max(m.Status, 0)
+			c.over = c.again && c.marked
 		}
+	case marks.Prompt:
+		c.over = c.again && c.end >= 0 // other commands may follow
 	}
 }

@@ -21,7 +21,7 @@ func TestEnded(t *testing.T) {
 	if got, err := json.Marshal(m); err != nil || string(got) != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
-	if _, err := ended.Run(t.Context(), "true", io.Discard); !errors.As(err, new(*ExitError)) {
+	if _, _, err := ended.Run(t.Context(), Line{Text: "true"}, io.Discard); !errors.As(err, new(*ExitError)) {
 		t.Errorf("Run: %v, want an ExitError", err)
 	}
 }

@@ -2,13 +2,11 @@ package drive
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 
+	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -19,97 +17,100 @@ var ErrBusy = errors.New("no shell waits at a prompt")
 // server does not keep more.
 var ErrOutputLost = errors.New("the command has ended, and the server has lost a part of its output")
 
+// A Line is a command line for Run.
+type Line struct {
+	Text string
+	Wait bool   // for the prompt
+	ID   string // as in [Input], for Run: a line that was run before gives its output and its status again
+}
+
+// Run attaches to a session and runs a command line there as [Terminal.Run] does. It takes a round trip less than that.
+func Run(ctx context.Context, c *client.Client, name string, line Line, out io.Writer) (status int, a Answer, err error) {
+	e := line.entry(ctx)
+	t := &Terminal{command: newCommand(e, out)}
+	req := &wire.Attach{Role: wire.RoleShare, Replay: wire.Replay{Kind: wire.ReplayNone}, Input: e.Append(nil)}
+	if _, err := t.open(ctx, c, name, req); err != nil {
+		return 0, a, err
+	}
+	defer t.Close()
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	return t.ranLocked(ctx, 1)
+}
+
 // Run types a command line into the session's shell, waits for its end, and returns its exit status. Its output, as
 // text without control sequences, goes to out as it comes. Run fails with [ErrBusy] if the shell does not wait at its
-// prompt.
+// prompt. It waits for the end of a command line that another client runs so.
 //
 // Where the shell marks its prompts (OSC 133), that says what the output is, and what the status. Elsewhere the line
 // that is typed prints marks of its own, and begins with a space, so that shells may keep it out of their history. An
 // end counts when the session's own shell is in the foreground again and reads: what the command prints cannot end it.
 //
 // At the end of ctx, and after an error of out, the command runs on. Run blocks while out does.
-func (t *Terminal) Run(ctx context.Context, line string, out io.Writer) (status int, err error) {
+func (t *Terminal) Run(ctx context.Context, line Line, out io.Writer) (status int, a Answer, err error) {
+	line.ID = "" // what was printed then is not at hand
+	e := line.entry(ctx)
 	t.gate.Lock()
 	defer t.gate.Unlock()
 	if t.over {
-		return 0, t.overLocked(ctx)
+		return 0, a, t.overLocked(ctx)
 	}
-	if !t.atPromptLocked() {
-		return 0, t.busyLocked()
-	}
-	var failed error
-	c := &command{end: -1, out: func(text []byte) {
-		if failed == nil {
-			_, failed = out.Write(text)
-		}
-	}}
-	if in, known := t.screen.InputZone(); !known || !in {
-		var nonce [8]byte
-		rand.Read(nonce[:])
-		c.nonce = hex.EncodeToString(nonce[:])
-		line = marked(line, c.nonce, t.hint.Context)
-	}
-	text := t.pasteLocked(line)
-	if strings.Contains(line, "\n") && !t.screen.BracketedPaste() {
-		return 0, errors.New("the shell takes no paste, so that a command of several lines would be several commands")
-	}
-	t.command = c
+	t.command = newCommand(e, out)
 	defer func() { t.command = nil }()
-	if err := t.typeLocked(ctx, []byte(text+"\r")); err != nil {
-		return 0, err
+	t.gate.Unlock()
+	frame, err := t.session.Enter(e)
+	t.gate.Lock()
+	if err != nil {
+		return 0, a, err
 	}
-	hints := 0
+	return t.ranLocked(ctx, frame)
+}
+
+func (l *Line) entry(ctx context.Context) *wire.Entry {
+	e := newEntry(ctx, l.Text, l.ID)
+	e.Run, e.Wait = true, l.Wait
+	return e
+}
+
+// ranLocked waits for the end of the command line that a frame of input has.
+func (t *Terminal) ranLocked(ctx context.Context, frame uint64) (status int, a Answer, err error) {
+	if err := t.enteredLocked(ctx, frame); err != nil {
+		return 0, a, err
+	}
+	if !t.command.begun {
+		return 0, a, errors.New("a command line with this id was typed meanwhile, by another client: ask again")
+	}
+	c, hints := t.command, 0
 	err = t.awaitLocked(ctx, func() bool {
 		if c.end < 0 && !c.lost {
 			hints = t.hints
 		}
-		return failed != nil || (c.end >= 0 || c.lost) && t.hints > hints && t.atPromptLocked()
+		return c.failed != nil || c.over || (c.end >= 0 || c.lost) && t.hints > hints && t.hint.AtPrompt()
 	})
 	c.finish()
+	a = t.answerLocked()
 	switch {
 	case err != nil:
-		return 0, err
-	case failed != nil:
-		return 0, failed
+	case c.failed != nil:
+		err = c.failed
 	case c.lost:
-		return 0, ErrOutputLost
+		err = ErrOutputLost
 	}
-	return c.status, nil
+	return c.status, a, err
 }
 
-// atPromptLocked reports whether the session's own shell is in the foreground and waits for a command. Where the kernel
-// edits lines, a shell that does so itself at its prompt is at something else, such as "read".
-func (t *Terminal) atPromptLocked() bool {
-	h := t.hint
-	return h.Reading && h.Terminal&wire.Shell != 0 && (h.Terminal&wire.Canonical == 0 || !editors[h.Context])
+// overLocked returns why the session is over.
+func (t *Terminal) overLocked(ctx context.Context) error {
+	return t.awaitLocked(ctx, func() bool { return false })
 }
 
-// editors are the shells that edit their lines themselves.
-var editors = map[uint16]bool{
-	wire.ContextOf([]byte("bash")): true, wire.ContextOf([]byte("zsh")): true, fish: true,
-}
-
-// fish is the shell that is not like the others.
-var fish = wire.ContextOf([]byte("fish"))
-
-// busyLocked says why no shell waits at its prompt.
-func (t *Terminal) busyLocked() error {
-	switch {
-	case t.hint.Terminal&wire.Shell != 0:
-		return fmt.Errorf("%w: the shell is at work", ErrBusy)
-	case t.hint.Reading:
-		return fmt.Errorf("%w: another program is in the foreground, and waits for input", ErrBusy)
+// newCommand returns the command of an entry, which has not begun.
+func newCommand(e *wire.Entry, out io.Writer) *command {
+	c := &command{nonce: hex.EncodeToString(e.ID[:]), end: -1}
+	c.out = func(text []byte) {
+		if c.failed == nil {
+			_, c.failed = out.Write(text)
+		}
 	}
-	return fmt.Errorf("%w: another program is in the foreground", ErrBusy)
-}
-
-// marked returns a command line for a shell that runs a line and prints marks with a nonce around its output.
-func marked(line, nonce string, shell uint16) string {
-	status := "$?"
-	quoted := "'" + strings.ReplaceAll(line, "'", `'\''`) + "'"
-	if shell == fish {
-		status, quoted = "$status", "'"+strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(line)+"'"
-	}
-	return fmt.Sprintf(` printf '\033]8133;C;%s\007'; eval %s; printf '\033]8133;D;%%s;%s\007' "%s"`,
-		nonce, quoted, nonce, status)
+	return c
 }

@@ -2,50 +2,15 @@ package drive
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/quicterm/quicterm/quicterm/screen/vt"
-	"github.com/quicterm/quicterm/quicterm/wire"
 )
-
-// A line that is typed into a shell without marks of its own runs as if it was typed alone, whatever is in it.
-func TestMarkedLine(t *testing.T) {
-	const nonce = "0123456789abcdef"
-	for _, shell := range []string{"sh", "bash", "zsh", "fish"} {
-		if _, err := exec.LookPath(shell); err != nil {
-			t.Logf("%s is not installed", shell)
-			continue
-		}
-		for _, test := range []struct {
-			line, want string
-			status     int
-		}{
-			{"echo hello", "hello\n", 0},
-			{`echo "it's" 'a "quote"'`, "it's a \"quote\"\n", 0},
-			{"false", "", 1},
-			{"echo a; # a comment", "a\n", 0},
-			{"sh -c 'exit 7'", "", 7},
-			{"sleep 0 &", "", 0},
-			{"echo 'C;" + nonce + "'", "C;" + nonce + "\n", 0},
-			{`printf '%s\n' 'a\\b'`, map[bool]string{true: `a\b`, false: `a\\b`}[shell == "fish"] + "\n", 0},
-		} {
-			out, err := exec.Command(shell, "-c", marked(test.line, nonce, wire.ContextOf([]byte(shell)))).Output()
-			if err != nil {
-				t.Errorf("%s: %q: %v", shell, test.line, err)
-				continue
-			}
-			if got, status := heard(nonce, string(out)); got != test.want || status != test.status {
-				t.Errorf("%s: %q gave %q and status %d, want %q and %d", shell, test.line, got, status, test.want, test.status)
-			}
-		}
-	}
-}
 
 // heard returns the output of a command and its status, as heard from a terminal.
 func heard(nonce string, chunks ...string) (output string, status int) {
-	c := &command{nonce: nonce, end: -1, out: func(text []byte) { output += string(text) }}
+	c := &command{nonce: nonce, begun: true, marked: nonce != "", end: -1, out: func(text []byte) { output += string(text) }}
 	t := &Terminal{command: c}
 	for _, chunk := range chunks {
 		t.parser.Parse([]byte(chunk), (*listener)(t))
@@ -66,6 +31,11 @@ func TestCommandOutput(t *testing.T) {
 		{"a mark of an end within the output", "", shell + "a\x1b]133;D;9\x07b\x1b]133;D;1\x07$ ", "ab", 1},
 		{"control sequences", "", shell + "\x1b[1mbold\x1b[m\x1b[K\r\n\x1b]133;D;0\x07", "bold\n", 0},
 		{"a carriage return alone stays", "", shell + "10%\r20%\r\n\x1b]133;D\x07", "10%\r20%\n", 0},
+		{"fish begins a line", "", shell + "\x1b[m\rone\r\n\x1b]133;D;0\x07", "one\n", 0},
+		{"zsh ends a line", "", shell + "one\r\n\x1b[1m\x1b[7m%\x1b[27m\x1b[1m\x1b[0m" + strings.Repeat(" ", 79) +
+			"\r \r\x1b]133;D;2\x07\r\x1b[0m% ", "one\n", 2},
+		{"zsh ends a line without an end", "", shell + "one%" + strings.Repeat(" ", 79) + "\r \r\x1b]133;D;0\x07", "one", 0},
+		{"what only looks like that", "", shell + "100% \r\n 5%\x1b]133;D;0\x07", "100% \n 5%", 0},
 		{"characters", "", shell + "äöü\r\n\x1b]133;D;0\x07", "äöü\n", 0},
 		{"another command's nonce", "abc", "\x1b]8133;C;abc\x07a\x1b]8133;D;0;xyz\x07b\x1b]8133;D;2;abc\x07$ ", "ab", 2},
 		{"marks of a shell within", "abc", "\x1b]8133;C;abc\x07" + shell + "a\x1b]133;D;7\x07\x1b]8133;D;2;abc\x07", "a", 2},
@@ -85,7 +55,7 @@ func TestCommandOutput(t *testing.T) {
 // Text behind a mark that turns out to be none of an end is held, but not without bound.
 func TestHeldOutput(t *testing.T) {
 	var got int
-	c := &command{end: -1, out: func(text []byte) { got += len(text) }}
+	c := &command{begun: true, end: -1, out: func(text []byte) { got += len(text) }}
 	c.mark("133", "C")
 	c.mark("133", "D;0")
 	for range 100 {

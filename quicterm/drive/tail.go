@@ -17,11 +17,19 @@ type Chunk struct {
 	Text string `json:"text"`           // whole characters, except at the end of the output
 }
 
-// Tail calls f with the output of a session from an offset on. Offsets count what a session has put out since its
-// beginning: the one that a Chunk ends with goes on after any outage, and after any end of this program, without
+// Tail calls f with the output of a session from an offset on, of one without a terminal with both of its streams.
+// Offsets count what a session has put out since its beginning: the one that a Chunk ends with goes on after any outage, and after any end of this program, without
 // a byte that is lost or comes twice. Without follow, Tail ends with the output that there is; with it, when the
 // session's program has ended, with an [ExitError]. It ends with the first error of f.
 func Tail(ctx context.Context, c *client.Client, name string, since uint64, follow bool, f func(Chunk) error) error {
+	return tail(ctx, c, name, since, follow, func(wire.Sizing) {}, f)
+}
+
+// tail is Tail that also calls resized with the size of the terminal, first of all and when it changes.
+func tail(
+	ctx context.Context, c *client.Client, name string, since uint64, follow bool, resized func(wire.Sizing),
+	f func(Chunk) error,
+) error {
 	var s *client.Session
 	var held []byte // an unfinished character
 	var lost uint64
@@ -44,33 +52,33 @@ func Tail(ctx context.Context, c *client.Client, name string, since uint64, foll
 		return f(chunk)
 	}
 	var failed error
+	take := writerFunc(func(b []byte) (int, error) {
+		if failed != nil { // what was under way when the session was left
+			return len(b), nil
+		}
+		held = append(held, b...)
+		if failed = give(false); failed != nil {
+			s.Part()
+		}
+		return len(b), nil
+	})
 	s, err := c.Attach(ctx, &wire.Attach{
 		Mode: wire.ModeAttach, Session: name, PTY: true, Role: wire.RoleWatch, Whole: true,
-		Replay: wire.Replay{Kind: wire.ReplayRaw, From: since},
+		Replay: wire.Replay{Kind: wire.ReplayFrom, From: since},
 	}, client.Streams{
-		Stdout: writerFunc(func(b []byte) (int, error) {
-			if failed != nil { // what was under way when the session was left
-				return len(b), nil
-			}
-			held = append(held, b...)
-			if failed = give(false); failed != nil {
-				s.Leave()
-			}
-			return len(b), nil
-		}),
+		Stdout: take, Stderr: take, Resized: resized,
 		Lost: func(g client.Gap) { lost += g.Bytes },
 		Replayed: func() {
 			if !follow {
-				s.Leave()
+				s.Part()
 			}
 		},
 	})
 	if err != nil {
 		return err
 	}
-	if since > 0 && s.Offset() > since {
-		lost = s.Offset() - since
-	}
+	resized(s.Sizing())
+	lost = s.Offset() - min(since, s.Offset())
 	status, err := s.Run(ctx)
 	if failed == nil {
 		failed = give(true)

@@ -27,21 +27,24 @@ import (
 // Send and Run, of which one is called at a time.
 type Terminal struct {
 	session *client.Session
+	began   uint64        // where the output begins that the session has given
 	done    chan struct{} // closed when the session's Run has returned
+	client  *client.Client
 
 	gate    gate.Gate // guards what follows
 	screen  *screen.Screen
-	hint    wire.Hint // the last, zero before there is one
-	hints   int       // how many have come
-	printed time.Time // when output came last
-	offset  uint64    // behind it
-	replay  bool      // what comes is from before the attach
-	parser  vt.Parser // of the output, for the listener
-	watches []*watch  // what Wait looks for
-	command *command  // that Run waits for, or nil
-	owner   uint64    // number of the client whose terminal gives the size
-	news    []news    // for News
-	refused bool      // the program did not get the last secret
+	hint    wire.Hint    // the last, zero before there is one
+	hints   int          // how many have come
+	printed time.Time    // when output came last
+	offset  uint64       // behind it
+	replay  bool         // what comes is from before the attach
+	parser  vt.Parser    // of the output, for the listener
+	watches []*watch     // what Wait looks for
+	command *command     // that Run waits for, or nil
+	owner   uint64       // number of the client whose terminal gives the size
+	news    []news       // for News
+	entered wire.Entered // the last answer to what was typed
+	typists []string     // who else has typed since the last entry
 	over    bool
 	status  int
 	err     error // why the session is over, nil for the program's end
@@ -49,17 +52,15 @@ type Terminal struct {
 
 // Open attaches to a session that has a terminal, and returns when its screen is known. The caller closes it.
 func Open(ctx context.Context, c *client.Client, name string) (*Terminal, error) {
-	return open(ctx, c, name, wire.Replay{Kind: wire.ReplayScreen}, nil)
+	return new(Terminal).open(ctx, c, name, &wire.Attach{Role: wire.RoleShare, Replay: wire.Replay{Kind: wire.ReplayScreen}})
 }
 
-// open is Open with what is to be shown of the output from before, in which watches are looked for too.
-func open(
-	ctx context.Context, c *client.Client, name string, replay wire.Replay, watches []*watch,
-) (*Terminal, error) {
-	t := &Terminal{done: make(chan struct{}), replay: true, printed: time.Now(), watches: watches}
-	s, err := c.Attach(ctx, &wire.Attach{
-		Mode: wire.ModeAttach, Session: name, PTY: true, Role: wire.RoleShare, Replay: replay, Hints: wire.HintsProgram,
-	}, client.Streams{
+// open attaches with a request, which says what is to be shown of the output from before. If it has input, or only
+// watches, open does not wait for the screen.
+func (t *Terminal) open(ctx context.Context, c *client.Client, name string, req *wire.Attach) (*Terminal, error) {
+	t.client, t.done, t.replay, t.printed = c, make(chan struct{}), true, time.Now()
+	req.Mode, req.Session, req.PTY, req.Hints = wire.ModeAttach, name, true, wire.HintsProgram
+	s, err := c.Attach(ctx, req, client.Streams{
 		Stdout:   t,
 		Began:    t.fresh,
 		Lost:     t.lost,
@@ -68,14 +69,22 @@ func open(
 		Hinted:   t.hinted,
 		Joined:   t.joined,
 		Left:     t.left,
-		Refused:  t.refuse,
+		Entered:  t.answered,
+		Typist:   t.typed,
 	})
 	if err != nil {
 		return nil, err
 	}
 	size := s.Sizing().Size
-	t.session, t.offset, t.owner = s, s.Offset(), s.Sizing().Owner
+	t.session, t.began, t.offset, t.owner = s, s.Offset(), s.Offset(), s.Sizing().Owner
 	t.screen = screen.New(int(size.Cols), int(size.Rows), screen.Limits{})
+	if e, ok := s.Again(); ok && t.command != nil {
+		t.command.begin(e)
+		t.command.again, t.command.lost = true, t.began > e.Offset
+	}
+	for _, other := range s.Typists() {
+		t.typists = append(t.typists, other.Name)
+	}
 	go func() {
 		defer close(t.done)
 		status, err := s.Run(context.Background())
@@ -85,7 +94,7 @@ func open(
 		t.gate.Changed()
 	}()
 	t.gate.Lock()
-	err = t.awaitLocked(ctx, func() bool { return !t.replay && t.hints > 0 })
+	err = t.awaitLocked(ctx, func() bool { return len(req.Input) > 0 || req.Role.ReadOnly() || !t.replay && t.hints > 0 })
 	t.gate.Unlock()
 	if err != nil && !errors.As(err, new(*ExitError)) {
 		t.Close()
@@ -94,9 +103,9 @@ func open(
 	return t, nil
 }
 
-// Close leaves the session, which continues.
+// Close leaves the session, which continues. It waits for no answer.
 func (t *Terminal) Close() {
-	t.session.Leave()
+	t.session.Part()
 	<-t.done
 }
 
@@ -247,7 +256,7 @@ func (t *Terminal) Look(ctx context.Context, f func(*screen.Screen)) (State, err
 		return State{}, err
 	}
 	f(t.screen)
-	return State{t.atPromptLocked(), t.hint.Reading, t.offset}, nil
+	return State{t.hint.AtPrompt(), t.hint.Reading, t.offset}, nil
 }
 
 func (t *Terminal) replayed() {
@@ -265,10 +274,23 @@ func (t *Terminal) hinted(h wire.Hint) {
 	t.gate.Changed()
 }
 
-func (t *Terminal) refuse() {
+func (t *Terminal) answered(e wire.Entered) {
 	t.gate.Lock()
 	defer t.gate.Unlock()
-	t.refused = true
+	if t.entered = e; !e.Again && e.Outcome == wire.Typed {
+		t.typists = nil
+		t.command.begin(e)
+	}
+	t.gate.Changed()
+}
+
+func (t *Terminal) typed(other wire.Typist) {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	if len(t.typists) < maxNews {
+		t.typists = append(t.typists, other.Name)
+		t.tellLocked(0, "%s has typed", other.Name)
+	}
 	t.gate.Changed()
 }
 
@@ -278,7 +300,7 @@ func (t *Terminal) stillLocked(ctx context.Context, still time.Duration) error {
 	for {
 		printed := t.printed
 		moved := func() bool { return t.printed != printed }
-		if left := still - time.Since(printed); left > 0 {
+		if left := still - t.session.RTT() - time.Since(printed); left > 0 { // the server is asked when it is over there
 			if _, err := t.awaitFor(ctx, left, moved); err != nil {
 				return err
 			}

@@ -2,17 +2,16 @@ package drive
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+	"time"
 
+	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
-
-// maxLine is how many bytes of a line the kernel takes that edits lines itself, with the end of the line (N_TTY of
-// Linux).
-const maxLine = 4096
 
 // An Input is what Send types, in this order.
 type Input struct {
@@ -23,161 +22,145 @@ type Input struct {
 	// Secret is for a password: Text and Enter are typed only if the program reads a line that it does not show then.
 	// The server checks that when it types them.
 	Secret bool
+
+	// ID names this input, or is empty. The server knows the last 64 inputs: it does not type one again that has the ID of
+	// one of them, and gives the answer of that.
+	ID string
 }
 
 // ErrNotSecret means that a secret was not typed, because the program would have shown it.
 var ErrNotSecret = errors.New("no program reads a password: nothing was typed")
 
 // An UnreadError means that the time has ended before the session's program has read all input. What is not read stays
-// in the terminal.
+// in the terminal. Bytes is 0 if that is a secret.
 type UnreadError struct{ Bytes int }
 
 func (e *UnreadError) Error() string {
+	if e.Bytes == 0 {
+		return "what is typed has not been read by the program"
+	}
 	return fmt.Sprintf("%d bytes are typed, and the program has not read them", e.Bytes)
+}
+
+// An Answer says what has come of something that was to be typed.
+type Answer struct {
+	Bytes   int      `json:"bytes"`              // that were typed, with the marks of a paste; 0 for a secret
+	Unread  int      `json:"unread"`             // of them
+	Since   uint64   `json:"since"`              // the offset of the output before that: for Tail, and to wait for what comes of it
+	Again   bool     `json:"again,omitempty"`    // it was typed before, with the same ID: this is the answer of then
+	After   string   `json:"after,omitempty"`    // the client that typed by a program before, and was waited for
+	Typists []string `json:"typed_by,omitempty"` // other clients that have typed since
+}
+
+// Send attaches to a session and types as [Terminal.Send] does. It takes a round trip less than that.
+func Send(ctx context.Context, c *client.Client, name string, in Input) (Answer, error) {
+	e, err := in.entry(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	req := &wire.Attach{Role: wire.RoleShare, Replay: wire.Replay{Kind: wire.ReplayNone}, Input: e.Append(nil)}
+	t, err := new(Terminal).open(ctx, c, name, req)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer t.Close()
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	return t.readLocked(ctx, 1)
 }
 
 // Send types, and returns when the program has read it: when the input has left the kernel's queue of the terminal.
 // Text is a paste for a program that has asked for bracketed paste. Where the kernel edits lines, text and Enter are
 // one write. Elsewhere Enter follows when the text was read and the terminal is still: a program may take what comes at
-// once for a part of the paste. At the end of ctx it returns an [UnreadError]; nothing is typed twice.
-func (t *Terminal) Send(ctx context.Context, in Input) error {
-	keys, err := keyBytes(in.Keys)
+// once for a part of the paste. What other programs type into the session is waited for. Send also returns when the
+// program ends. At the end of ctx it returns an [UnreadError]; nothing is typed twice.
+func (t *Terminal) Send(ctx context.Context, in Input) (Answer, error) {
+	e, err := in.entry(ctx)
 	if err != nil {
-		return err
+		return Answer{}, err
+	}
+	frame, err := t.session.Enter(e)
+	if err != nil {
+		return Answer{}, err
 	}
 	t.gate.Lock()
 	defer t.gate.Unlock()
-	if in.Secret {
-		return t.typeSecretLocked(ctx, in.Text+"\r")
-	}
-	text := t.pasteLocked(in.Text)
-	if in.Enter {
-		keys = append(keys, '\r')
-	}
-	if t.hint.Terminal&wire.Canonical != 0 {
-		line := slices.MaxFunc(strings.Split(text, "\r"), func(a, b string) int { return len(a) - len(b) })
-		if len(line) >= maxLine {
-			return fmt.Errorf("a line has %d bytes, and the terminal takes %d: the program reads lines", len(line), maxLine-1)
-		}
-		return t.typeLocked(ctx, append([]byte(text), keys...))
-	}
-	if text != "" {
-		if err := t.typeLocked(ctx, []byte(text)); err != nil || len(keys) == 0 {
-			return err
-		}
-		if err := t.stillLocked(ctx, settled); err != nil {
-			return err
-		}
-	}
-	return t.typeLocked(ctx, keys)
+	return t.readLocked(ctx, frame)
 }
 
-// pasteLocked returns text as a terminal sends it: as a paste, if the program knows the end of one. An end within the
-// text is removed.
-func (t *Terminal) pasteLocked(text string) string {
-	text = strings.NewReplacer("\r\n", "\r", "\n", "\r").Replace(text)
-	if text == "" || !t.screen.BracketedPaste() {
-		return text
+// readLocked waits until the program has read what a frame of input has.
+func (t *Terminal) readLocked(ctx context.Context, frame uint64) (a Answer, err error) {
+	if err = t.enteredLocked(ctx, frame); err != nil {
+		return a, err
 	}
-	const begin, end = "\x1b[200~", "\x1b[201~"
-	for strings.Contains(text, end) {
-		text = strings.ReplaceAll(text, end, "")
+	err = t.awaitLocked(ctx, func() bool { return t.hint.Taken >= frame })
+	a = t.answerLocked()
+	if t.hint.Taken >= frame || errors.As(err, new(*ExitError)) { // as a key that quits the program does
+		return a, nil
 	}
-	return begin + text + end
+	if a.Unread = a.Bytes; errors.Is(err, context.DeadlineExceeded) {
+		err = &UnreadError{a.Bytes}
+	}
+	return a, err
 }
 
-// typeLocked sends input, and waits until the program has read it.
-func (t *Terminal) typeLocked(ctx context.Context, input []byte) error {
-	type part struct {
-		frame uint64
-		bytes int
+// answerLocked returns what was answered last.
+func (t *Terminal) answerLocked() Answer {
+	return Answer{
+		Bytes: int(t.entered.Bytes), Since: t.entered.Offset, Again: t.entered.Again, After: t.entered.After,
+		Typists: t.typists,
 	}
-	var parts []part
-	for left := input; len(left) > 0; {
-		n, frame, err := t.session.TryWrite(left)
-		if err != nil {
-			return t.overLocked(ctx)
-		}
-		t.session.Flush()
-		if left = left[n:]; n > 0 {
-			parts = append(parts, part{frame, n})
-		} else if _, err := t.awaitFor(ctx, settled, func() bool { return false }); err != nil {
-			return t.unread(err, len(left))
-		}
-	}
-	if len(parts) == 0 {
-		return nil
-	}
-	err := t.awaitLocked(ctx, func() bool { return t.hint.Taken >= parts[len(parts)-1].frame })
-	unread := 0
-	for _, p := range parts {
-		if p.frame > t.hint.Taken {
-			unread += p.bytes
-		}
-	}
-	return t.unread(err, unread)
 }
 
-func (t *Terminal) typeSecretLocked(ctx context.Context, line string) error {
-	t.refused = false
-	t.gate.Unlock()
-	frame, err := t.session.WriteSecret([]byte(line))
-	t.gate.Lock()
-	if err != nil {
+// enteredLocked waits until what a frame of input has is typed, or is known not to be.
+func (t *Terminal) enteredLocked(ctx context.Context, frame uint64) error {
+	if err := t.awaitLocked(ctx, func() bool { return t.entered.Frame == frame }); err != nil {
 		return err
 	}
-	err = t.awaitLocked(ctx, func() bool { return t.refused || t.hint.Taken >= frame })
-	if t.refused {
+	switch t.entered.Outcome {
+	case wire.Typed:
+		return nil
+	case wire.ShellBusy:
+		return fmt.Errorf("%w: the shell is at work", ErrBusy)
+	case wire.OtherReads:
+		return fmt.Errorf("%w: another program is in the foreground, and waits for input", ErrBusy)
+	case wire.OtherBusy:
+		return fmt.Errorf("%w: another program is in the foreground", ErrBusy)
+	case wire.NotSecret:
 		return ErrNotSecret
+	case wire.LongLine:
+		return errors.New("a line is longer than the 4095 bytes that the terminal takes: the program reads lines")
+	case wire.NoPaste:
+		return errors.New("the shell takes no paste, so that a command of several lines would be several commands")
 	}
-	if t.hint.Taken < frame {
-		return t.unread(err, len(line))
-	}
-	return err
+	return fmt.Errorf("nothing was typed, for a reason that this version does not know (%d)", t.entered.Outcome)
 }
 
-// unread returns the error of input of which some bytes are not read.
-func (t *Terminal) unread(err error, bytes int) error {
-	if errors.Is(err, context.DeadlineExceeded) && bytes > 0 {
-		return &UnreadError{bytes}
+// entry returns what the server types.
+func (in *Input) entry(ctx context.Context) (*wire.Entry, error) {
+	keys, err := keyBytes(in.Keys)
+	if err != nil {
+		return nil, err
 	}
-	return err
-}
-
-// overLocked returns why the session is over.
-func (t *Terminal) overLocked(ctx context.Context) error {
-	return t.awaitLocked(ctx, func() bool { return false })
-}
-
-// Keys that have names, as a terminal in its usual mode sends them.
-var namedKeys = map[string]string{
-	"Enter": "\r", "Tab": "\t", "Escape": "\x1b", "Space": " ", "Backspace": "\x7f", "Delete": "\x1b[3~",
-	"Up": "\x1b[A", "Down": "\x1b[B", "Right": "\x1b[C", "Left": "\x1b[D", "Home": "\x1b[H", "End": "\x1b[F",
-	"PageUp": "\x1b[5~", "PageDown": "\x1b[6~", "Insert": "\x1b[2~",
-	"F1": "\x1bOP", "F2": "\x1bOQ", "F3": "\x1bOR", "F4": "\x1bOS", "F5": "\x1b[15~", "F6": "\x1b[17~",
-	"F7": "\x1b[18~", "F8": "\x1b[19~", "F9": "\x1b[20~", "F10": "\x1b[21~", "F11": "\x1b[23~", "F12": "\x1b[24~",
-}
-
-// keyBytes returns what keys send: C-x is control, M-x is Alt, other names are those of namedKeys or one character.
-func keyBytes(keys []string) (b []byte, err error) {
-	for _, key := range keys {
-		name := key
-		if rest, ok := strings.CutPrefix(name, "M-"); ok {
-			b, name = append(b, 0x1b), rest
-		}
-		control, ok := strings.CutPrefix(name, "C-")
-		switch {
-		case ok && len(control) == 1 && (control[0] >= '@' && control[0] <= '_' || control[0] >= 'a' && control[0] <= 'z'):
-			b = append(b, control[0]&0x1f)
-		case ok && control == "Space":
-			b = append(b, 0)
-		case namedKeys[name] != "":
-			b = append(b, namedKeys[name]...)
-		case len([]rune(name)) == 1:
-			b = append(b, name...)
-		default:
-			return nil, fmt.Errorf("no key is named %q: use one character, C-c, M-x, Enter, Tab, Escape, Up, F1 and the like", key)
-		}
+	e := newEntry(ctx, in.Text, in.ID)
+	e.Keys, e.Enter, e.Secret = keys, in.Enter || in.Secret, in.Secret
+	if n := len(e.Text) + len(e.Keys); n > wire.MaxEntry {
+		return nil, fmt.Errorf("%d bytes to type, more than %d: send them in parts", n, wire.MaxEntry)
 	}
-	return b, nil
+	return e, nil
+}
+
+// newEntry returns an entry for the time that a context leaves. Without an id it is another one each time.
+func newEntry(ctx context.Context, text, id string) *wire.Entry {
+	e := &wire.Entry{Text: []byte(strings.NewReplacer("\r\n", "\r", "\n", "\r").Replace(text))}
+	if id == "" {
+		rand.Read(e.ID[:])
+	} else {
+		sum := sha256.Sum256([]byte(id))
+		copy(e.ID[:], sum[:])
+	}
+	if until, ok := ctx.Deadline(); ok {
+		e.Within = min(max(time.Until(until), time.Millisecond), 24*24*time.Hour)
+	}
+	return e
 }

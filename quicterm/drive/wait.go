@@ -41,6 +41,9 @@ type Match struct {
 	Row    int    `json:"row"`              // of the screen, from 0, of a text; otherwise that of the cursor
 	Next   uint64 `json:"next"`             // where the output ended then: an offset for Tail
 	Status *int   `json:"status,omitempty"` // with Exit
+
+	// Typists are the clients that have typed, other than by Send and Run, since the last of these.
+	Typists []string `json:"typed_by,omitempty"`
 }
 
 // A watch is a condition that Wait waits for.
@@ -50,14 +53,19 @@ type watch struct {
 }
 
 // Wait attaches to a session and waits as [Terminal.Wait] does, for what its screen shows and for all that is printed
-// after that, or, with an offset since that is not 0, for what has been printed since then.
-func Wait(ctx context.Context, c *client.Client, name string, since uint64, conditions ...Condition) (Match, error) {
+// after that, or, with an offset since that is not nil, for what has been printed since then. If it waits for Exit alone,
+// the session needs no terminal.
+func Wait(ctx context.Context, c *client.Client, name string, since *uint64, conditions ...Condition) (Match, error) {
 	replay := wire.Replay{Kind: wire.ReplayScreen}
-	if since > 0 {
-		replay = wire.Replay{Kind: wire.ReplayRaw, From: since}
+	if since != nil {
+		replay = wire.Replay{Kind: wire.ReplayFrom, From: *since}
 	}
 	watches := watchesFor(conditions)
-	t, err := open(ctx, c, name, replay, watches)
+	req := &wire.Attach{Replay: replay, Role: wire.RoleShare}
+	if !slices.ContainsFunc(conditions, func(c Condition) bool { return c.Kind != Exit }) { // of a pipe too
+		req = &wire.Attach{Role: wire.RoleWatch, Whole: true, Replay: wire.Replay{Kind: wire.ReplayNone}}
+	}
+	t, err := (&Terminal{watches: watches}).open(ctx, c, name, req)
 	if err != nil {
 		return Match{}, err
 	}
@@ -110,6 +118,7 @@ func (t *Terminal) waitLocked(ctx context.Context, watches []*watch) (Match, err
 	if err != nil {
 		return Match{}, err
 	}
+	found.Typists = t.typists
 	return *found, nil
 }
 
@@ -138,7 +147,7 @@ func (t *Terminal) foundLocked(w *watch, text string, row int) {
 func (t *Terminal) lookAtStateLocked(w *watch) {
 	switch w.Kind {
 	case Prompt:
-		if t.atPromptLocked() {
+		if t.hint.AtPrompt() {
 			t.foundLocked(w, "", -1)
 		}
 	case Reading:

@@ -56,6 +56,27 @@ func TestMarksAfterAttach(t *testing.T) {
 	y.Expect(`\x1b\]133;A\x1b\\command\r\n\x1b\]133;C\x1b\\output\r\n\x1b\]133;D;3\x1b\\`)
 }
 
+// A command ends while nobody is there: the title says so to who comes back.
+func TestEndedWhileAway(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	x := h.Shell(h.Addr, "-s", "work")
+	x.Send("cd " + h.Dir + `; mkfifo go; printf '\033]133;B\007make te''st\n\033]133;C\007'; read x < go; ` +
+		`printf '\033]133;D;2\007'; echo ov''er` + "\r")
+	x.Expect("make test\r\n")
+	x.Send("\r~.")
+	x.Exit()
+	if out, err := h.QT("connect", "echo > "+h.Path("go")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	// A program that waits for it is nobody.
+	if out, err := h.Via(h.Addr, "wait", []string{"--text", "over"}, "work").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	y := rig.Open(t, h.QT("attach", "work"))
+	y.Expect(`\x1b\]2;qt: make test: exit 2, \d\d:\d\d\x1b`)
+}
+
 // Another client takes the session over: the first says which one, and exits.
 func TestDisplaced(t *testing.T) {
 	h := newHost(t)

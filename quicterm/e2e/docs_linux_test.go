@@ -153,10 +153,10 @@ func newDocMachine(t *testing.T) *docMachine {
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		t.Skipf("process numbers of its own are not permitted: %v", err)
 	}
-	for _, dir := range []string{"/run", "/home", "/var/lib", "/var/log"} {
+	for _, dir := range []string{"/run", "/home", "/var/lib", "/var/log", "/usr/local/bin"} {
 		check(unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
 	}
-	for _, dir := range []string{"/run", "/home", bin} {
+	for _, dir := range []string{"/run", "/home", "/usr/local/bin", bin} {
 		check(os.Chmod(dir, 0o755))
 	}
 	rig.IP(t, "link", "set", "lo", "up")
@@ -182,6 +182,7 @@ func newDocMachine(t *testing.T) *docMachine {
 	check(os.MkdirAll(m.home+"/.ssh", 0o755))
 	write(m.home+"/src/notes", "remember the milk\n", 0o644)
 	write(m.home+"/tools/sudo", "#!/bin/sh\nexec \"$@\"\n", 0o755)
+	write("/usr/local/bin/agent", "#!/bin/sh\nsleep 0.2\nstty -icanon\nprintf 'Change it? [y/n] '\nhead -c 1\n", 0o755)
 	for _, key := range []string{"/etc/ssh/ssh_host_ed25519_key", m.home + "/.ssh/id_ed25519"} {
 		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -237,6 +238,7 @@ type leave struct {
 var leaves = []leave{
 	{regexp.MustCompile(`^(sudo )?qtd serve`), regexp.MustCompile(`listening address=`), ""},
 	{regexp.MustCompile(`^qt (watch|record) `), regexp.MustCompile(`\$|recording session`), "\x03"},
+	{regexp.MustCompile(`^qt events `), regexp.MustCompile(`"event":"exited"`), "\x03"},
 	{regexp.MustCompile(`^qt (connect|attach)`), regexp.MustCompile(`\$ `), "~."},
 	{regexp.MustCompile(`^ssh `), regexp.MustCompile(`\$ `), "exit\r"},
 }

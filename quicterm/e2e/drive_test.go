@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +19,10 @@ import (
 
 // quiet is a shell without marks, whose prompt is known.
 const quiet = "exec env PS1='$ ' HISTFILE= bash --norc --noprofile"
+
+// marking is a shell with marks.
+const marking = `exec env HISTFILE= PS0='\[\e]133;C\a\]' ` +
+	`PROMPT_COMMAND='printf "\033]133;D;%s\007" "$?"' PS1='\[\e]133;A\a\]$ \[\e]133;B\a\]' bash --norc --noprofile`
 
 // driven starts a session with a program on a terminal, and leaves it.
 func driven(t *testing.T, h *rig.Host, name, program string) {
@@ -44,9 +50,7 @@ func drive(t *testing.T, h *rig.Host, verb, flags string, args ...string) (outpu
 func TestRun(t *testing.T) {
 	h := newHost(t)
 	h.Start()
-	marks := `exec env HISTFILE= PS0='\[\e]133;C\a\]' ` +
-		`PROMPT_COMMAND='printf "\033]133;D;%s\007" "$?"' PS1='\[\e]133;A\a\]$ \[\e]133;B\a\]' bash --norc --noprofile`
-	for name, shell := range map[string]string{"plain": quiet, "marks": marks} {
+	for name, shell := range map[string]string{"plain": quiet, "marks": marking} {
 		driven(t, h, name, shell)
 		for _, test := range []struct {
 			line, want string
@@ -74,6 +78,27 @@ func TestRun(t *testing.T) {
 		if out, status := drive(t, h, "run", "", name, "echo no"); status != 255 || !strings.Contains(out, "no shell waits at a prompt") {
 			t.Errorf("%s: while cat runs: %q, status %d", name, out, status)
 		}
+	}
+}
+
+// The time of a command that nobody reads the output of ends it too.
+func TestRunBlocked(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	driven(t, h, "r", quiet)
+	for _, verb := range [][]string{{"run", "--wait", "r", "yes"}, {"tail", "-f", "r"}} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := h.Via(h.Addr, verb[0], []string{"--timeout", "3s", verb[1]}, verb[2:]...)
+		cmd.Stdout = w
+		err = cmd.Run()
+		if got := cmd.ProcessState.ExitCode(); got != 124 {
+			t.Errorf("%q: %v", verb, err)
+		}
+		w.Close()
+		r.Close()
 	}
 }
 
@@ -110,13 +135,91 @@ func TestSend(t *testing.T) {
 	}
 }
 
+// A command line or input with the id of one that was typed before gives the answer of that, and types nothing: to a
+// process whose predecessor was killed before it had the answer, and after other commands too.
+func TestAgain(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	for name, shell := range map[string]string{"plain": quiet, "marks": marking} {
+		driven(t, h, name, shell)
+		const line = `n=$((n+1)); echo time $n; (exit $n)`
+		for range 3 {
+			out, status := drive(t, h, "run", "--wait --id first", name, line)
+			if out, _, _ = strings.Cut(out, "qt: this was typed before"); out != "time 1\n" || status != 1 {
+				t.Errorf("%s: %q, status %d", name, out, status)
+			}
+			drive(t, h, "run", "--wait", name, "echo another")
+		}
+		if out, status := drive(t, h, "run", "--wait --id second", name, line); out != "time 2\n" || status != 2 {
+			t.Errorf("%s: the second time: %q, status %d", name, out, status)
+		}
+		drive(t, h, "run", "--wait --timeout 1s --id slow", name, "sleep 3; echo slow")
+		if out, status := drive(t, h, "run", "--id slow", name, "sleep 3; echo slow"); !strings.HasPrefix(out, "slow\nqt: ") || status != 0 {
+			t.Errorf("%s: a command that still ran: %q, status %d", name, out, status)
+		}
+	}
+	driven(t, h, "lines", "while read -r x; do echo \"got [$x]\"; done")
+	for _, again := range []bool{false, true} {
+		out, status := drive(t, h, "send", "--json --enter --id x", "lines", "text")
+		var got struct {
+			Bytes, Unread int
+			Since         uint64
+			Again         bool
+		}
+		if err := json.Unmarshal([]byte(out), &got); err != nil || status != 0 || got.Bytes != 5 || got.Unread != 0 || got.Again != again {
+			t.Errorf("%v, status %d, %q", err, status, out)
+		}
+	}
+	drive(t, h, "send", "--enter", "lines", "end")
+	drive(t, h, "wait", "--text got..end", "lines")
+	if out, _ := drive(t, h, "tail", "", "lines"); strings.Count(out, "got [") != 2 {
+		t.Errorf("lines are missing or doubled:\n%s", out)
+	}
+}
+
+// Of two programs that run command lines at the same time, one waits for the other. What a person types is told to those
+// that wait for what comes of their input.
+func TestTwoDrivers(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	driven(t, h, "shared", quiet)
+	drive(t, h, "wait", "--prompt", "shared")
+	var both sync.WaitGroup
+	for i := range 4 {
+		line := fmt.Sprintf("echo begin %d; sleep 0.2; echo end %[1]d", i)
+		run := h.Via(h.Addr, "run", []string{"--wait"}, "shared", line)
+		both.Go(func() {
+			want := fmt.Sprintf("begin %d\nend %[1]d\n", i)
+			if out, err := run.CombinedOutput(); string(out) != want || err != nil {
+				t.Errorf("%q, %v, want %q", out, err, want)
+			}
+		})
+	}
+	both.Wait()
+	person := rig.Open(t, h.Via(h.Addr, "attach", []string{"--share"}, "shared"))
+	person.Expect("end")
+	out, _ := drive(t, h, "send", "--json --enter", "shared", "read x")
+	var sent struct{ Since uint64 }
+	if err := json.Unmarshal([]byte(out), &sent); err != nil {
+		t.Fatal(err)
+	}
+	drive(t, h, "wait", "--reading", "shared")
+	person.TTY.WriteString("typed by hand\r")
+	for _, since := range []string{"", fmt.Sprintf("--since %d ", sent.Since)} {
+		out, status := drive(t, h, "wait", since+"--prompt --timeout 1m", "shared")
+		if status != 0 || !strings.Contains(out, "@127.0.0.1 has typed too\n") {
+			t.Errorf("%q: %q, status %d", since, out, status)
+		}
+	}
+}
+
 // A secret is typed for a program that reads a password, and for no other; no client sees it.
 func TestSendSecret(t *testing.T) {
 	h := newHost(t)
 	h.Start()
-	driven(t, h, "login", "read -s x; echo; echo got ${#x}; read x")
-	secret := func() (output string, status int) {
-		cmd := h.Via(h.Addr, "send", []string{"--secret"}, "login")
+	driven(t, h, "login", "read -s x; echo; echo got ${#x}; read x; read x")
+	secret := func(flags ...string) (output string, status int) {
+		cmd := h.Via(h.Addr, "send", append(flags, "--secret"), "login")
 		cmd.Stdin = strings.NewReader("hunter2\n")
 		out, _ := cmd.CombinedOutput()
 		return string(out), cmd.ProcessState.ExitCode()
@@ -132,6 +235,12 @@ func TestSendSecret(t *testing.T) {
 	}
 	if out, _ := drive(t, h, "tail", "", "login"); strings.Contains(out, "hunter2") {
 		t.Errorf("the secret is in the output: %q", out)
+	}
+	if out, status := secret("--force"); status != 0 {
+		t.Errorf("by force: %q, status %d", out, status)
+	}
+	if out, _ := drive(t, h, "tail", "", "login"); !strings.Contains(out, "hunter2") {
+		t.Errorf("a secret that is typed by force is not in the output: %q", out)
 	}
 }
 
@@ -163,7 +272,7 @@ func TestWait(t *testing.T) {
 		if err := wait.Start(); err != nil {
 			t.Fatal(err)
 		}
-		h.Log.Await(t, from, regexp.MustCompile("client attached.*role=share"))
+		h.Log.Await(t, from, regexp.MustCompile("client attached.*role=(share|watch)"))
 		drive(t, h, "send", "--enter", "w", test.line)
 		if err := wait.Wait(); err != nil {
 			t.Errorf("%q, waiting for %q: %v, %s", test.line, test.wait, err, out)
@@ -206,7 +315,11 @@ func TestTail(t *testing.T) {
 	drive(t, h, "send", "--enter", "t", "")
 	drive(t, h, "wait", "--text ^10000", "t")
 	read()
+	plain, _ := drive(t, h, "tail", "--plain", "t")
 	for i := 1; i <= 10000; i++ {
+		if i > 1 && strings.Count(plain, fmt.Sprintf("\n%d\n", i)) != 1 {
+			t.Fatalf("line %d is not once in the plain text", i)
+		}
 		if strings.Count(text.String(), fmt.Sprintf("\n%d\r", i)) != 1 && i > 1 {
 			t.Fatalf("line %d has not come once", i)
 		}

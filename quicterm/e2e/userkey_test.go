@@ -136,6 +136,81 @@ func TestForcedCommand(t *testing.T) {
 	x.Run("echo un''touched", "untouched")
 }
 
+// A key gets the verbs for programs that it should have: on a terminal those of who attaches, for the sessions of its
+// own command, and of a pipe of its own what is printed and the end.
+func TestRestrictedVerbs(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	key := string(ssh.MarshalAuthorizedKey(h.Key))
+	const forced = `command="echo forced; cat; echo over; exit 3"`
+	all := [][]string{
+		{"run", "x"}, {"send", "x"}, {"wait", "--reading"}, {"wait", "--exit"}, {"tail"}, {"peek"}, {"wait", "--text", "."},
+	}
+	verb := func(session string, verb []string) *exec.Cmd {
+		args := []string{session}
+		flags := append([]string{"--timeout", "10s"}, verb[1:]...)
+		if last := len(verb) - 1; last > 0 && verb[last] == "x" {
+			flags, args = flags[:2], append(args, "x")
+		}
+		if verb[0] == "peek" {
+			flags = nil
+		}
+		return h.Via(h.Addr, verb[0], flags, args...)
+	}
+	refused := func(session, why string, verbs ...[]string) {
+		t.Helper()
+		for _, v := range verbs {
+			wantError(t, verb(session, v), why)
+		}
+	}
+	x := h.Shell(h.Addr, "-s", "free")
+	h.Write("authorized_keys", forced+" "+key)
+	refused("free", "there is no session", all...)
+	mustOutput(t, h.Via(h.Addr, "connect", []string{"-d", "-s", "own"}))
+	mustOutput(t, h.Via(h.Addr, "send", []string{"--enter"}, "own", "typed"))
+	mustOutput(t, h.Via(h.Addr, "wait", []string{"--text", "^typed$", "--timeout", "1m"}, "own"))
+	refused("own", "no shell waits", all[0])
+
+	h.Write("authorized_keys", forced+",restrict "+key)
+	refused("free", "there is no session", all...)
+	refused("own", "may not have a terminal", all...)
+	pipe := h.Via(h.Addr, "connect", []string{"-s", "pipe"})
+	in, err := pipe.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := new(rig.Output)
+	pipe.Stdout = out
+	if err := pipe.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out.Await(t, 0, regexp.MustCompile("forced"))
+	refused("pipe", "has no terminal", all[0], all[1], all[2], all[5], all[6])
+	from := h.Log.Len()
+	tail, wait := h.Via(h.Addr, "tail", []string{"-f"}, "pipe"), h.Via(h.Addr, "wait", []string{"--exit"}, "pipe")
+	read, waited := new(rig.Output), new(rig.Output)
+	tail.Stdout, wait.Stdout = read, waited
+	for n, cmd := range []*exec.Cmd{tail, wait} {
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		h.Log.Await(t, from, regexp.MustCompile(fmt.Sprintf("(?s)(client attached[^\n]*role=watch[^\n]*event=attach.*){%d}", n+1)))
+	}
+	h.Write("authorized_keys", key)
+	refused("pipe", "has no terminal", all...) // the account's other keys: a pipe is its key's
+	in.Close()
+	for _, cmd := range []*exec.Cmd{tail, wait, pipe} {
+		cmd.Wait()
+	}
+	if read.String() != "over\n" || waited.String() != "exit: status 3\n" {
+		t.Errorf("tail: %q; wait: %q", read, waited)
+	}
+	h.Write("authorized_keys", "restrict "+key)
+	refused("free", "may not have a terminal", all...)
+	h.Write("authorized_keys", key)
+	x.Run("echo un''touched", "untouched")
+}
+
 // A key with a forced command learns nothing of the sessions of other keys: not from the
 // listing, errors or names that are taken, nor from the name that a new session gets.
 func TestRestrictedKeyLearnsNoNames(t *testing.T) {

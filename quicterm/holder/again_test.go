@@ -113,24 +113,40 @@ func TestClaimed(t *testing.T) {
 // sends that frame.
 func TestAttachWithInput(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		w.program.SetModes(ordinary, 7)
+		w.program.SetProgress(true, true)
 		w.attach("writer@x")
-		req := &wire.Attach{PTY: true, Instance: wire.InstanceID{7}, Role: wire.RoleShare, Input: []byte("ls\r")}
-		_, lost := w.joinWith("a@x", req)
-		got := make([]byte, 100)
-		if n, err := w.program.In.Read(got); err != nil || string(got[:n]) != "ls\r" {
-			t.Errorf("the program was given %q, %v", got[:n], err)
+		req := &wire.Attach{
+			PTY: true, Instance: wire.InstanceID{7}, Role: wire.RoleShare, Hints: wire.HintsProgram,
+			Input: entry("ls\r"),
 		}
+		_, lost := w.joinWith("a@x", req)
+		w.wantInput("ls\r")
 		lost.Close()
 		a, conn := w.joinWith("a@x", req)
-		a.input.Append(wire.Stdin, req.Input)
+		a.input.Append(wire.EntryFrame, req.Input)
 		a.endpoint.Appended(time.Now())
 		a.run(conn, true)
 		a.write("next")
-		if n, err := w.program.In.Read(got); err != nil || string(got[:n]) != "next" {
-			t.Errorf("then the program was given %q, %v", got[:n], err)
-		}
+		w.wantInput("next")
 		a.await("acks of both", func() bool { return a.endpoint.Consumed() == 3 })
 	})
+}
+
+// entry returns the payload of an entry with its text as its id.
+func entry(text string) []byte {
+	e := wire.Entry{Text: []byte(text)}
+	copy(e.ID[:], text)
+	return e.Append(nil)
+}
+
+// wantInput waits until the program is given something.
+func (w *world) wantInput(want string) {
+	w.t.Helper()
+	got := make([]byte, 1000)
+	if n, err := w.program.In.Read(got); err != nil || string(got[:n]) != want {
+		w.t.Errorf("the program was given %q, %v; want %q", got[:n], err, want)
+	}
 }
 
 // A request may have input for a terminal, in a role that types, and not much of it.
@@ -144,7 +160,7 @@ func TestAttachWithBadInput(t *testing.T) {
 				w.want("attach", m, &refusal)
 				return refusal.Text
 			}
-			if text := ask(wire.RoleWriter, wire.MaxInput+1); !strings.Contains(text, "16385 bytes") {
+			if text := ask(wire.RoleWriter, maxInput+1); !strings.Contains(text, "50177 bytes") {
 				t.Errorf("too much: %q", text)
 			}
 			role := wire.RoleWatch

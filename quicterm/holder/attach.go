@@ -14,10 +14,14 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
+// maxInput bounds the input in a request, which is an Entry: more than one with all that it may have.
+const maxInput = wire.MaxEntry + 1<<10
+
 // mayAttachLocked returns why a client may not attach, or nil. A client that asks again was
 // told yes.
 func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach, again bool) error {
 	name := h.launch.Name
+	reads := req.Events || req.Role == wire.RoleWatch && req.Whole && h.launch.Scope == open.Scope
 	switch {
 	case h.life.over || h.hiddenLocked() && !again:
 		return fmt.Errorf("session %q is over", name)
@@ -27,20 +31,22 @@ func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach, again bool) 
 		return nil
 	case !req.Role.Known():
 		return fmt.Errorf("the server does not know role %d: it may be older than this client", req.Role)
-	case !h.launch.PTY && req.Role != wire.RoleWriter:
-		return fmt.Errorf("session %q has no terminal: only the client that started it can see it", name)
-	case !h.launch.PTY && (h.life.claimed || req.PTY):
+	case req.Events && !req.Role.ReadOnly():
+		return fmt.Errorf("a client of role %s cannot get events in place of the output: watch or peek", req.Role)
+	case !h.launch.PTY && req.Role != wire.RoleWriter && !reads:
+		return fmt.Errorf("session %q has no terminal: only the client that started it can use it, "+
+			"and qt tail and qt wait --exit with the same key can follow it", name)
+	case !h.launch.PTY && (h.life.claimed || req.PTY) && !reads:
 		return fmt.Errorf("session %q is a pipe: only the client that started it can use it", name)
 	case h.launch.PTY && !req.PTY && !req.Role.ReadOnly():
 		return fmt.Errorf("session %q has a terminal: attach to it from one, or choose another name", name)
 	case h.life.claimed && req.Command != "":
 		return fmt.Errorf("session %q runs already: attach to it without a command, or choose another name", name)
-	case len(req.Input) > wire.MaxInput:
-		return fmt.Errorf("%d bytes of input in a request, more than %d: send it when attached",
-			len(req.Input), wire.MaxInput)
+	case len(req.Input) > maxInput:
+		return fmt.Errorf("%d bytes of input in a request, more than %d: send it when attached", len(req.Input), maxInput)
 	case len(req.Input) > 0 && (!h.launch.PTY || req.Role.ReadOnly()):
 		return fmt.Errorf("input for session %q from a client that only watches it, or without a terminal: send none", name)
-	case req.Role != wire.RoleWriter && !h.clients.makeRoom(time.Now()):
+	case req.Role != wire.RoleWriter && !h.makeRoomLocked():
 		return fmt.Errorf("session %q has %d clients beside its writer already: "+
 			"attach when one has left, qt ls shows them", name, h.clients.maxGuests)
 	}
@@ -53,8 +59,13 @@ func (h *Holder) attachLocked(
 	open *wire.Open, req *wire.Attach,
 ) (answer wire.Body, carry func(carrier.Carrier), err error) {
 	a := h.clients.askedBefore(req.Instance)
-	if a == nil && h.launch.PTY && h.life.claimed && req.Replay.Kind == wire.ReplayScreen {
+	if a == nil && h.launch.PTY && h.life.claimed && !req.Events && req.Replay.Kind == wire.ReplayScreen {
 		h.emulator.awaitDrawnLocked()
+		a = h.clients.askedBefore(req.Instance)
+	}
+	var activity *wire.Activity
+	if a == nil && req.Role == wire.RolePeek && !req.Events {
+		activity = h.peekLocked()
 		a = h.clients.askedBefore(req.Instance)
 	}
 	if err := h.mayAttachLocked(open, req, a != nil); err != nil {
@@ -73,13 +84,20 @@ func (h *Holder) attachLocked(
 	}
 	created := !h.life.claimed && !req.Role.ReadOnly()
 	h.life.claimed = h.life.claimed || created
+	var again []byte
+	if e, err := wire.ParseEntry(req.Input); err == nil {
+		if before, ok := h.typing.Known(e.ID); ok {
+			again, req.Replay = before.Append(nil), wire.Replay{Kind: wire.ReplayFrom, From: before.Offset}
+		}
+	}
 	begin := h.beginningLocked(req, created)
 	a = h.newAttachment(open, req, secret, begin.first)
 	if created {
 		a.size = h.launch.Size // its own, and that of the program's terminal already
 	}
+	h.missedLocked(a, h.clients.shown)
 	for _, before := range h.clients.add(a) {
-		h.displacedLocked(before)
+		h.displacedLocked(before, a.client)
 	}
 	h.clients.forgetLost()
 	if a.role == roleWriter {
@@ -92,6 +110,9 @@ func (h *Holder) attachLocked(
 		h.fitTerminalLocked()
 	}
 	live := h.ring.Next()
+	if a.follows {
+		live = h.events.log.Ring().Next()
+	}
 	if created { // its client answers what the program has asked already
 		live = begin.first
 	}
@@ -101,11 +122,11 @@ func (h *Holder) attachLocked(
 			a.from, h.clients.hidden = a.skippedTo, begin.unseen
 		}
 	}
-	if req.Replay.From > 0 && begin.first > h.clients.unseen {
+	if req.Replay.Kind == wire.ReplayFrom && begin.first > h.clients.unseen && !a.follows {
 		a.from = begin.first
 	}
 	if len(req.Input) > 0 {
-		a.endpoint.Accept(buffer.Frame{Seq: 1, Type: wire.Stdin, Payload: req.Input})
+		a.endpoint.Accept(buffer.Frame{Seq: 1, Type: wire.EntryFrame, Payload: req.Input})
 		h.gate.Changed()
 	}
 	a.endpoint.Appended(time.Now())
@@ -128,17 +149,29 @@ func (h *Holder) attachLocked(
 
 		Number: a.number,
 		Owner:  h.ownership.owner,
+		Events: a.follows,
+		Again:  again,
+
+		Activity: activity,
+	}
+	if req.Hints >= wire.HintsProgram {
+		a.answer.Typists = h.typing.Typists()
 	}
 	return a.answer, func(c carrier.Carrier) { h.carry(a, c, true) }, nil
 }
 
 // displacedLocked tells a client that it is not a writer any more, and drops its input
 // that the program was not given.
-func (h *Holder) displacedLocked(a *attachment) {
+func (h *Holder) displacedLocked(a *attachment, by string) {
 	if n := a.endpoint.DropPending(); n > 0 {
 		h.log.Info("input of a displaced client dropped", "client", a.client, "frames", n)
 	}
+	h.typing.Leave(a.number)
 	a.endpoint.Notify(wire.NoticeDisplaced, a.displacedBy)
 	a.driver.Wake()
+	if a.told {
+		a.told = false
+		h.events.tellLocked(wire.Event{Kind: wire.EventDisplaced, Client: a.client, By: by})
+	}
 	h.afterLocked(displacedGrace, a.close) // if the client does not
 }

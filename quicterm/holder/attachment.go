@@ -36,9 +36,10 @@ type attachment struct {
 	asked     wire.Role // that it attached in
 	number    uint64    // in the order in which the clients came
 	since     time.Time
-	announced bool      // the writers know of it
-	size      wire.Size // of its terminal
-	takenAt   uint64    // value of clients.taken when its last input was taken
+	announced bool              // the writers know of it
+	size      wire.Size         // of its terminal
+	takenAt   uint64            // value of clients.taken when its last input was taken
+	entry     session.Delivered // that waits for its turn or is typed: what is behind it waits too
 	instance  wire.InstanceID
 	client    string         // account@address
 	machine   string         // what the client's machine calls itself, or empty
@@ -51,10 +52,14 @@ type attachment struct {
 	heard     time.Time         // when a frame came last, a carrier began, or the client attached
 	left      time.Time         // when its last carrier ended; at first, when it attached
 	back      time.Time         // when it had a carrier again, after it had none; or zero
+	missed    string            // the text of NoticeEnded for it, or empty
 	closed    bool              // further carriers are closed at once
 	skipping  bool              // output up to now is about to be skipped
 	skips     bool              // it is not waited for: if it falls far behind, output is skipped
 	records   bool              // it is not waited for, and output is kept for it
+	follows   bool              // it gets the events in place of the output
+	told      bool              // those that follow know that it is there
+	appeared  bool              // another session has, since it follows this one
 	from      uint64            // the first frame of the output that it gets, if that leaves out what no client has seen
 	skippedTo uint64            // the frame up to which that was last
 	resting   bool              // it is sent nothing: in a flood, watchers get a snapshot at times

@@ -32,11 +32,12 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 		client:   open.Client,
 		machine:  req.Machine,
 		login:    loginOf(open),
-		skips:    req.Skip || req.Role.ReadOnly() && !req.Whole,
-		records:  req.Whole && req.Role.ReadOnly(),
+		skips:    !req.Events && (req.Skip || req.Role.ReadOnly() && !req.Whole),
+		records:  req.Whole && req.Role.ReadOnly() && !req.Events,
+		follows:  req.Events,
 		verifier: auth.NewVerifier(secret),
 	}
-	if h.launch.PTY && req.Replay.Kind == wire.ReplayScreen {
+	if h.launch.PTY && !a.follows && req.Replay.Kind == wire.ReplayScreen {
 		a.lines = int(min(req.Replay.Lines, maxReplayLines))
 		if !req.Role.ReadOnly() {
 			a.usualLines = a.lines
@@ -49,9 +50,13 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 		Window:         inputWindow,
 		PeerDelaysAcks: true,
 		TellLimited:    true,
-		TellAge:        h.launch.PTY,
+		TellAge:        h.launch.PTY && !a.follows,
 	}
-	if a.takesSnapshots = h.launch.PTY && req.Replay.Kind != wire.ReplayRaw; a.takesSnapshots {
+	if a.follows {
+		cfg.Log = h.events.log.Ring()
+	}
+	raw := req.Replay.Kind == wire.ReplayRaw || req.Replay.Kind == wire.ReplayFrom
+	if a.takesSnapshots = h.launch.PTY && !a.follows && !raw; a.takesSnapshots {
 		cfg.Snapshot = func() (uint64, []byte, bool) { return h.emulator.snapshotLocked(a) }
 	}
 	if h.launch.PTY && req.Hints != 0 && a.role.writes() {
@@ -69,6 +74,9 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 func (h *Holder) carry(a *attachment, c carrier.Carrier, ready bool) {
 	err := a.driver.Run(c, ready, func(session.CarrierID) {
 		a.carriers = append(a.carriers, c)
+		if time.Since(a.heard) >= missedTime {
+			h.missedLocked(a, a.endpoint.Consumed())
+		}
 		a.heard = time.Now()
 		if len(a.carriers) > maxCarriers {
 			a.carriers[0].Close()
@@ -103,9 +111,11 @@ func (h *Holder) giveUpLocked(a *attachment) {
 	seq := a.endpoint.Acked()
 	a.endpoint.GiveUp()
 	h.log.Warn("output was changed in memory and is lost", "frame", seq)
-	if h.life.exited && h.life.exitSeq == seq {
+	if h.life.exited && h.life.exitSeq == seq && !a.follows {
 		h.life.exitSeq = h.ring.Next()
-		h.emulator.ended = !h.launch.PTY
+		if h.launch.PTY && h.emulator.ended { // it has drawn all before the frame
+			h.emulator.next, h.emulator.ended = h.life.exitSeq, false
+		}
 		h.logLocked(wire.Exit, h.life.exit.Append(nil))
 	}
 }

@@ -41,7 +41,11 @@ type beginning struct {
 
 func (h *Holder) beginningLocked(req *wire.Attach, created bool) (b beginning) {
 	switch kind := req.Replay.Kind; {
-	case h.launch.PTY && !created && kind == wire.ReplayRaw && req.Replay.From > 0:
+	case req.Events && kind == wire.ReplayFrom:
+		return h.events.fromLocked(req.Replay.From)
+	case req.Events:
+		return h.events.fromLocked(0)
+	case (h.launch.PTY || req.Role.ReadOnly()) && !created && kind == wire.ReplayFrom:
 		return h.fromLocked(req.Replay.From)
 	case !h.launch.PTY, created, kind != wire.ReplayScreen && kind != wire.ReplayNone:
 		b.first, b.offset, b.trim = h.clients.replay()
@@ -64,7 +68,7 @@ func (h *Holder) fromLocked(offset uint64) (b beginning) {
 	b.first-- // it has the byte
 	b.offset = h.ring.Offset(b.first)
 	frame, _ := h.ring.Slice(b.first, 1)
-	if f, _, err := buffer.Parse(frame); err == nil && f.Type == wire.Stdout {
+	if f, _, err := buffer.Parse(frame); err == nil && (f.Type == wire.Stdout || f.Type == wire.Stderr) {
 		b.trim = offset - b.offset
 	}
 	return b

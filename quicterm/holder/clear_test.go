@@ -3,6 +3,7 @@
 package holder
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,22 @@ func TestClearHistory(t *testing.T) {
 		c.awaitOutput("on")
 		if c.output() != "on" {
 			t.Errorf("%d bytes are sent again", len(c.output()))
+		}
+	})
+}
+
+// What has happened is forgotten too: a title has a command line.
+func TestClearEvents(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Size: usual}, func(w *world) {
+		w.attach("a@x")
+		w.print("\x1b]2;make SECRET=x\a")
+		time.Sleep(time.Minute)
+		w.clear(&wire.Open{})
+		b := w.reader(1)
+		w.print("\a")
+		time.Sleep(time.Minute)
+		if list := fmt.Sprint(b.happened()); strings.Contains(list, "SECRET") || !strings.Contains(list, "bell") {
+			t.Errorf("%s has happened", list)
 		}
 	})
 }

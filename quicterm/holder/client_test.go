@@ -76,8 +76,15 @@ func (w *world) joinAs(name string, instance wire.InstanceID) (*client, carrier.
 // joinWith is join with a request.
 func (w *world) joinWith(name string, req *wire.Attach) (*client, carrier.Carrier) {
 	w.t.Helper()
+	return w.joinBy(wire.Open{Client: name}, req)
+}
+
+// joinBy is joinWith with what the daemon knows of the client.
+func (w *world) joinBy(open wire.Open, req *wire.Attach) (*client, carrier.Carrier) {
+	w.t.Helper()
+	name := open.Client
 	c := &client{w: w, name: name, instance: req.Instance, input: buffer.NewRing(64 << 20), printed: make(map[buffer.Type][]byte)}
-	m, conn := w.ask(&wire.Open{Client: name}, req)
+	m, conn := w.ask(&open, req)
 	w.want("attach", m, &c.attached)
 	c.endpoint = session.NewEndpoint(session.Config{
 		Log:    c.input,

@@ -83,11 +83,14 @@ type clients struct {
 
 	drawn uint64 // the first frame that the emulator of a terminal needs
 
+	lastEvent uint64 // the frame of the program's end in the log of events, or 0
+
 	// unseen is the frame after the last that a writer was sent and has consumed, and its offset. A writer that
 	// began with a snapshot was not sent the output before that, of which about hidden lines are missing.
 	unseen, unseenOffset uint64
 	hidden               uint64
 	seen                 uint64 // the frame after the last that a writer has consumed, sent or not
+	shown                uint64 // the same, of the writers that people type in
 }
 
 func newClients(ring *buffer.Ring, launch *wire.Launch) clients {
@@ -131,7 +134,7 @@ func (s *clients) numbered(number uint64) *attachment {
 // none: writers take turns, a frame each.
 func (s *clients) nextInput() (next *attachment) {
 	for a := range s.writers() {
-		if a.endpoint.Pending() > 0 && (next == nil || a.takenAt < next.takenAt) {
+		if a.endpoint.Pending() > 0 && a.entry.Seq == 0 && (next == nil || a.takenAt < next.takenAt) {
 			next = a
 		}
 	}
@@ -140,7 +143,7 @@ func (s *clients) nextInput() (next *attachment) {
 
 // makeRoom reports whether another guest may come, a client beside the writer. For one above the limit, the guest
 // that came first of those that are away is forgotten.
-func (s *clients) makeRoom(now time.Time) bool {
+func (s *clients) makeRoom(now time.Time) (forgotten *attachment, ok bool) {
 	guests, away := 0, -1
 	for i, a := range s.all {
 		if a.role == roleWriter || !a.role.receives() {
@@ -151,10 +154,11 @@ func (s *clients) makeRoom(now time.Time) bool {
 		}
 	}
 	if guests >= s.maxGuests && away >= 0 {
-		s.remove(s.all[away])
+		forgotten = s.all[away]
+		s.remove(forgotten)
 		guests--
 	}
-	return guests < s.maxGuests
+	return forgotten, guests < s.maxGuests
 }
 
 // add adds an attachment. It returns those that it displaces.
@@ -248,7 +252,7 @@ func (s *clients) members() (members []wire.Member) {
 // appended makes the carriers send what was added to the ring.
 func (s *clients) appended(now time.Time) {
 	for _, a := range s.all {
-		if a.role.receives() && !a.resting {
+		if a.role.receives() && !a.resting && !a.follows {
 			a.endpoint.Appended(now)
 			a.driver.Wake()
 		}
@@ -259,13 +263,16 @@ func (s *clients) appended(now time.Time) {
 // be appended now.
 //
 // Without a terminal they wait while they would push out of the ring what was not
-// received: the program waits as at the end of any full pipe. A program that was hung up
+// received: the program waits as at the end of any full pipe, for its own client alone. A program that was hung up
 // waits only for a client that is connected, or it might never end.
 //
 // With a terminal they wait while a writer is connected, has as much outstanding as its path
 // can take, has owed an ack for less than stallLimit, and does not skip.
 func (s *clients) wait(now time.Time, n int, hungUp bool) (longest time.Duration) {
 	if !s.pty {
+		if s.ring.Room() < max(n, 1) {
+			s.releaseKeeping(false)
+		}
 		if s.ring.Room() < max(n, 1) && (s.present() || !hungUp) {
 			return forever
 		}
@@ -312,7 +319,10 @@ func pipeReadSize(window int) int {
 
 // release lets the ring forget what all writers have consumed, except a terminal's history, what
 // is not drawn, and what a client that records has not got.
-func (s *clients) release() {
+func (s *clients) release() { s.releaseKeeping(true) }
+
+// releaseKeeping is release, which may not keep what a client that records has not got: a pipe has room for that only.
+func (s *clients) releaseKeeping(recorded bool) {
 	consumed := uint64(math.MaxUint64)
 	for w := range s.writers() {
 		c := w.endpoint.Consumed()
@@ -320,6 +330,9 @@ func (s *clients) release() {
 			continue
 		}
 		s.seen = max(s.seen, c)
+		if w.hinting == nil || w.hinting.level < wire.HintsProgram {
+			s.shown = max(s.shown, c)
+		}
 		if c > s.unseen && w.from <= max(s.unseen, s.ring.First()) {
 			s.unseen, s.unseenOffset, s.hidden = c, s.ring.Offset(c), 0
 		}
@@ -332,7 +345,7 @@ func (s *clients) release() {
 		keep = min(keep, s.ring.Find(s.unseenOffset-min(history, s.unseenOffset)), s.drawn)
 	}
 	for _, a := range s.all {
-		if a.records && a.role.receives() && (a.connected() || time.Since(a.left) < recorderGrace) {
+		if recorded && a.records && a.role.receives() && (a.connected() || time.Since(a.left) < recorderGrace) {
 			keep = min(keep, max(a.endpoint.Consumed(), a.endpoint.First()))
 		}
 	}

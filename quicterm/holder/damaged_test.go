@@ -27,7 +27,7 @@ func TestDamagedOutput(t *testing.T) {
 		replay wire.ReplayKind
 	}{
 		"raw":    {wire.Launch{PTY: true}, wire.ReplayRaw},
-		"screen": {wire.Launch{PTY: true}, wire.ReplayScreen},
+		"screen": {wire.Launch{PTY: true, Size: wire.Size{Cols: 80, Rows: 24}}, wire.ReplayScreen},
 		"pipe":   {wire.Launch{}, wire.ReplayRaw},
 	} {
 		t.Run(why, func(t *testing.T) {

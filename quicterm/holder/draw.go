@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -28,7 +29,7 @@ func (e *emulator) drawAll() {
 	defer e.h.gate.Unlock()
 	e.due = false
 	if e.screen == nil {
-		e.screen = newScreen(e.sizing.Size)
+		e.screen = e.newScreen()
 	}
 	for e.serveSnapshotsLocked(); !e.h.life.over && !e.ended; e.serveSnapshotsLocked() {
 		if first := e.h.ring.First(); e.next < first { // by a shortage of memory
@@ -45,9 +46,17 @@ func (e *emulator) drawAll() {
 		e.h.gate.Lock()
 		e.drawing, e.next, e.ended, e.memory = false, next, ended, memory
 		if fault != nil {
+			e.h.events.hearing.Forget()
 			e.drawFailedLocked(next, fault)
+		} else {
+			e.h.events.heard = max(e.h.events.heard, next)
+			e.h.events.drawnLocked(e.screen.Title(), e.screen.DirectoryURI())
+		}
+		if ended {
+			e.h.events.tellEndLocked()
 		}
 		e.markLocked()
+		e.commandLocked()
 		e.h.keeper.change()
 		e.h.clients.drawn = e.next
 		e.h.clients.release()
@@ -89,6 +98,8 @@ func (e *emulator) draw(frames [][]byte) (next uint64, ended bool, fault error) 
 		e.output = nil // the flood is over: keep no memory for it
 	}
 	e.output = slices.Grow(e.output, size)
+	heard, hearing := e.h.events.heard, &e.h.events.hearing
+	hearing.Begin(time.Now(), next < heard)
 	flush := func() {
 		e.write(e.screen, e.output)
 		e.output = e.output[:0]
@@ -99,6 +110,10 @@ func (e *emulator) draw(frames [][]byte) (next uint64, ended bool, fault error) 
 			if err != nil || f.Type == wire.Exit {
 				flush()
 				return next, err == nil, err
+			}
+			if f.Seq == heard { // what is before it is drawn again
+				flush()
+				hearing.Begin(time.Now(), false)
 			}
 			switch {
 			case slices.Contains(e.bad, f.Seq):

@@ -69,6 +69,7 @@ type emulator struct {
 	last    snapshot
 	seen    mark // before which all was seen
 	ahead   mark // which takes its place when that was seen
+	command commandEnd
 
 	faults int
 	apart  bool     // frames are drawn one by one, so that a fault names one
@@ -85,6 +86,13 @@ func newEmulator(h *Holder) emulator {
 	e.later = time.AfterFunc(drawDelay, e.hurry)
 	e.later.Stop()
 	return e
+}
+
+// newScreen returns a screen whose output the session's events are heard in.
+func (e *emulator) newScreen() *screen.Screen {
+	s := newScreen(e.sizing.Size)
+	s.Listen(&e.h.events.hearing)
+	return s
 }
 
 func (e *emulator) hurry() { wake(e.wake) }
@@ -131,7 +139,7 @@ func (e *emulator) failedLocked(fault error) {
 }
 
 func (e *emulator) restart() {
-	e.screen, e.ahead, e.ended = newScreen(e.sizing.Size), mark{}, false
+	e.screen, e.ahead, e.ended = e.newScreen(), mark{}, false
 }
 
 // recovered calls a function of the screen, and returns its panic as an error.

@@ -233,3 +233,26 @@ func TestNothingOutlivesRun(t *testing.T) {
 		}
 	})
 }
+
+// A client that is a program may see the end, and the session stays for the next one that asks, until a person has
+// seen it.
+func TestExitSeenByProgram(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		first := w.follow("a@x")
+		w.program.Exit(5)
+		for _, c := range []*client{first, w.follow("b@x")} {
+			if got := c.awaitExit(); got != 5 {
+				t.Errorf("status %d, want 5", got)
+			}
+			time.Sleep(2 * exitGrace)
+			if synctest.Wait(); w.over() {
+				t.Fatal("the session is over")
+			}
+		}
+		w.attach("c@x").awaitExit()
+		time.Sleep(2 * exitGrace)
+		if synctest.Wait(); !w.over() {
+			t.Error("the session is not over")
+		}
+	})
+}

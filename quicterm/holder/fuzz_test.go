@@ -24,7 +24,7 @@ func FuzzHandle(f *testing.F) {
 	for _, body := range []wire.Body{
 		&wire.Query{}, &wire.Kill{Session: "x"}, &wire.Attach{PTY: true, Size: wire.Size{Cols: 80, Rows: 24}}, &wire.Attach{},
 		&wire.Attach{PTY: true, Role: wire.RoleShare, Input: []byte("ls\r"), Hints: wire.HintsProgram,
-			Replay: wire.Replay{From: 5}},
+			Replay: wire.Replay{Kind: wire.ReplayFrom, From: 5}},
 		&wire.Resume{UID: 1, N: 1}, &wire.List{}, &wire.Open{Client: "x"},
 	} {
 		m := mustEncode(f, body)

@@ -60,10 +60,10 @@ type arrival struct {
 	at    time.Time
 }
 
-func newHints(h *Holder) hints {
+func newHints(h *Holder, now time.Time) hints {
 	timer := time.NewTimer(effectTime)
 	timer.Stop()
-	return hints{h: h, timer: timer}
+	return hints{h: h, timer: timer, progress: progress{last: now}}
 }
 
 func (t *hints) sendLocked(now time.Time) {
@@ -102,7 +102,7 @@ func (t *hints) awaitSilenceLocked(now time.Time) {
 
 func (t *hints) awaitHintLocked(now time.Time) {
 	var at time.Time
-	for _, next := range []time.Time{t.silentAt, t.effectAt, t.progress.at} {
+	for _, next := range []time.Time{t.silentAt, t.effectAt, t.progress.at, t.h.events.still.Next()} {
 		if at.IsZero() || !next.IsZero() && next.Before(at) {
 			at = next
 		}
@@ -128,6 +128,9 @@ func (s *clients) hinted() (hinted []*attachment) {
 func (t *hints) lookLaterLocked(now time.Time) {
 	if len(t.h.clients.hinted()) == 0 {
 		return
+	}
+	if p := &t.progress; !p.at.IsZero() && p.pause == progressInterval { // who has asked something reads soon
+		p.pause, p.at = silentTime, now.Add(silentTime)
 	}
 	t.plain = t.plain && now.Sub(t.givenAt) < echoTime
 	if t.plain {
@@ -218,4 +221,9 @@ func (t *hints) noteLocked(now time.Time, a *attachment) []byte {
 	}
 	received, _ := a.endpoint.Next()
 	return hint.Append(own.buf[:0], own.level, own.number, received)
+}
+
+// promptLocked reports whether the session's shell waits at its prompt.
+func (t *hints) promptLocked() bool {
+	return wire.Hint{Reading: t.progress.reads, Terminal: t.modes.flags, Context: t.modes.context}.AtPrompt()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/holder/typing"
 	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
 	"github.com/quicterm/quicterm/quicterm/session/gate"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -33,7 +34,9 @@ type Holder struct {
 	pressure  pressure
 	emulator  emulator
 	hints     hints
+	typing    typing.Queue
 	life      lifetime
+	events    happenings
 	keeper    *keeper // nil if nothing is kept on disk
 
 	denials *floodlog.Log // of resumes: who knows the session's id can cause any number of them
@@ -62,7 +65,8 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 		life:    lifetime{since: now, changed: make(chan struct{}, 1), requested: make(map[syscall.Signal]bool)},
 		end:     make(chan struct{}),
 	}
-	h.hints = newHints(h)
+	h.events = newHappenings(h)
+	h.hints = newHints(h, now)
 	h.keeper = newKeeper(h)
 	h.emulator = newEmulator(h)
 	h.pressure = newPressure(h)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quicterm/quicterm/buffer"
 	"github.com/quicterm/quicterm/quicterm/holder/program"
+	"github.com/quicterm/quicterm/quicterm/holder/typing"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -26,43 +27,69 @@ func (h *Holder) inputLoop() {
 		var w *attachment
 		h.gate.Wait(context.Background(), func() bool {
 			w = h.clients.nextInput()
-			return h.life.over || w != nil
+			return h.life.over || w != nil || h.hints.progress.fresh
 		})
 		if h.life.over {
 			return
 		}
+		if h.hints.progress.fresh {
+			h.typeLocked()
+			continue
+		}
 		d := w.endpoint.Take(0)[0]
 		h.clients.taken++
 		w.takenAt = h.clients.taken
-		output := h.ring.Next()
-		h.hints.progress.giveLocked()
-		h.gate.Unlock()
-		h.give(w, d)
-		h.gate.Lock()
-		h.hints.progress.giving = false
-		if !w.role.writes() {
+		if d.Gap == nil && d.Type == wire.EntryFrame && h.enterLocked(w, d) {
 			continue
 		}
-		if d.Gap == nil && d.Type == wire.Skip {
-			h.skipLocked(w)
+		typist := wire.Typist{Client: w.number, Name: w.client}
+		if d.Gap == nil && d.Type == wire.Stdin && h.typing.Typed(typist) {
+			h.logLocked(wire.TypistFrame, typist.Append(nil))
 		}
-		now := time.Now()
-		h.hints.gaveLocked(now, w, d, output)
-		w.endpoint.Consume(now, d)
-		w.driver.Wake()
+		output := h.ring.Next()
+		h.giveLocked(func() { h.give(d) })
+		if w.role.writes() {
+			h.gaveLocked(w, d, output)
+		}
+		h.typedLocked(d.Payload)
 	}
+}
+
+// typedLocked records what was typed, after which the program may wait for a person again.
+func (h *Holder) typedLocked(b []byte) {
+	if h.launch.PTY && enters(b) {
+		h.hints.stirredLocked(time.Now(), h.events.still.Entered)
+	}
+}
+
+// giveLocked calls f, which gives input to the program, without the gate.
+func (h *Holder) giveLocked(f func()) {
+	h.hints.progress.giveLocked(time.Now())
+	h.gate.Unlock()
+	f()
+	h.gate.Lock()
+	h.hints.progress.giving = false
+}
+
+// gaveLocked records that a frame of a writer was handled. The output had ended before a frame when it was given.
+func (h *Holder) gaveLocked(w *attachment, d session.Delivered, output uint64) {
+	if d.Gap == nil && d.Type == wire.Skip {
+		h.skipLocked(w)
+	}
+	now := time.Now()
+	h.hints.gaveLocked(now, w, d, output)
+	w.endpoint.Consume(now, d)
+	w.driver.Wake()
 }
 
 // give gives one frame of a writer to the program. It blocks while the program does not read. What a
 // client can send at any rate is logged at debug level only.
-func (h *Holder) give(w *attachment, d session.Delivered) {
+func (h *Holder) give(d session.Delivered) {
 	p := h.program
 	switch {
 	case d.Gap != nil:
 		h.log.Debug("input was lost", "frames", d.Gap.To-d.Gap.From+1, "bytes", d.Gap.Bytes)
-	case d.Type == wire.Secret && !h.hidesInput():
-		h.append(wire.Refused, wire.Refusal{Client: w.number, Frame: d.Seq}.Append(nil))
-	case d.Type == wire.Stdin || d.Type == wire.Secret:
+	case d.Type == wire.Stdin:
 		_, err := p.Stdin().Write(d.Payload)
 		if errors.Is(err, syscall.EPIPE) {
 			p.Stdin().Close()
@@ -80,10 +107,60 @@ func (h *Holder) give(w *attachment, d session.Delivered) {
 	}
 }
 
-// hidesInput reports whether the program reads a line that its terminal does not show.
-func (h *Holder) hidesInput() bool {
-	flags, _, ok := h.program.Modes(time.Now())
-	return ok && flags.Secret()
+// enterLocked takes a frame with what a program types, which is typed when its turn has come. It returns false if it
+// makes no sense.
+func (h *Holder) enterLocked(w *attachment, d session.Delivered) bool {
+	e, err := wire.ParseEntry(d.Payload)
+	if err != nil || w.hinting == nil || w.hinting.level < wire.HintsProgram {
+		return false
+	}
+	w.entry = d
+	h.typing.Add(time.Now(), &typing.Item{Client: wire.Typist{Client: w.number, Name: w.client}, Frame: d.Seq, Entry: e})
+	h.hints.followSoonLocked(w)
+	return true
+}
+
+// typeLocked does the next step of what programs type, after a look at the terminal.
+func (h *Holder) typeLocked() {
+	p := &h.hints.progress
+	p.fresh = false
+	events := p.events
+	step, ok := h.typing.Next(time.Now(), typing.Look{
+		Terminal: h.hints.modes.flags, Context: h.hints.modes.context,
+		Prompt: h.hints.promptLocked(), Reading: p.reads, Taken: !p.queued,
+		Printed: h.reading.last, Offset: h.ring.Offset(h.ring.Next()),
+		Connected: func(client uint64) bool {
+			a := h.clients.numbered(client)
+			return a != nil && a.connected()
+		},
+		Screen: func() (s typing.Screen, ok bool) {
+			if !h.emulator.awaitDrawnLocked() || p.events != events || !h.hints.lookLocked(time.Now()) {
+				return s, false
+			}
+			s.Marks, _ = h.emulator.screen.InputZone()
+			s.Pastes, s.Terminal = h.emulator.screen.BracketedPaste(), h.hints.modes.flags
+			return s, true
+		},
+	})
+	if !ok {
+		return
+	}
+	if step.Entered != nil {
+		h.logLocked(wire.EnteredFrame, step.Entered.Append(nil))
+	}
+	output := h.ring.Next()
+	if len(step.Write) > 0 {
+		h.giveLocked(func() { h.program.Stdin().Write(step.Write) })
+		h.typedLocked(step.Write)
+	}
+	for w := range h.clients.writers() {
+		if i := step.Handled; i != nil && w.number == i.Client.Client && w.entry.Seq == i.Frame {
+			d := w.entry
+			w.entry = session.Delivered{}
+			h.gaveLocked(w, d, output)
+		}
+		h.hints.followSoonLocked(w)
+	}
 }
 
 // handleUrgentLocked handles a frame that must not wait until the program reads the

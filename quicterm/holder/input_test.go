@@ -3,6 +3,7 @@
 package holder
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -100,36 +101,55 @@ func TestReaderGone(t *testing.T) {
 	}
 }
 
-// The program gets a secret only while its terminal reads a line that it does not show. Else the log says so, and
-// names the client. The secret is in no log.
+// enters sends what a program types, and returns the frame.
+func (c *client) enters(e wire.Entry) (frame uint64) {
+	c.send(wire.EntryFrame, string(e.Append(nil)))
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	return c.input.Next() - 1
+}
+
+// wantEntered checks the answer to a client's frame.
+func (c *client) wantEntered(why string, want wire.Entered) {
+	c.w.t.Helper()
+	var got wire.Entered
+	c.await(why, func() bool {
+		for _, f := range c.frames {
+			if f.Gap == nil && f.Type == wire.EnteredFrame {
+				got, _ = wire.ParseEntered(f.Payload)
+			}
+			if got.Frame == want.Frame && got.Client == want.Client {
+				return true
+			}
+		}
+		return false
+	})
+	if want.Offset == 0 {
+		got.Offset = 0
+	}
+	if got != want {
+		c.w.t.Errorf("%s: told %+v, want %+v", why, got, want)
+	}
+}
+
+// The program gets a secret only while its terminal reads a line that it does not show. The secret is in no log.
 func TestSecret(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true, Size: usual}, func(w *world) {
+		w.program.SetProgress(true, true)
 		w.attach("a@x")
 		b := w.follow("b@x")
-		for _, test := range []struct {
+		for n, test := range []struct {
 			modes wire.TerminalFlags
 			gets  bool
 		}{{ordinary, false}, {hidden, true}, {wire.Signals, false}, {wire.Shell | wire.Echo, false}, {hidden, true}} {
 			w.program.SetModes(test.modes, 7)
-			var refused wire.Refusal
-			before := len(b.printedOf(wire.Refused))
-			b.send(wire.Secret, "hunter2\n")
-			frame := b.input.Next() - 1
+			frame := b.enters(wire.Entry{ID: wire.EntryID{byte(n)}, Secret: true, Enter: true, Text: []byte("hunter2")})
+			want := wire.Entered{Client: b.attached.Number, Frame: frame, Outcome: wire.NotSecret}
 			if test.gets {
-				got := make([]byte, 100)
-				if n, err := w.program.In.Read(got); err != nil || string(got[:n]) != "hunter2\n" {
-					t.Errorf("%#x: the program was given %q, %v", test.modes, got[:n], err)
-				}
+				w.wantInput("hunter2\r")
+				want.Outcome = wire.Typed
 			}
-			time.Sleep(time.Second)
-			said := b.printedOf(wire.Refused)[before:]
-			if want := (wire.Refusal{Client: b.attached.Number, Frame: frame}); !test.gets {
-				if refused, _ = wire.ParseRefusal([]byte(said)); refused != want {
-					t.Errorf("%#x: told %+v, want %+v", test.modes, refused, want)
-				}
-			} else if said != "" {
-				t.Errorf("%#x: told %x", test.modes, said)
-			}
+			b.wantEntered(fmt.Sprintf("%#x", test.modes), want)
 		}
 		b.await("that all is consumed", func() bool { return b.endpoint.Consumed() == b.input.Next() })
 		var log string
@@ -143,24 +163,50 @@ func TestSecret(t *testing.T) {
 		if strings.Contains(log, "hunter") || len(w.log.lines("hunter")) > 0 {
 			t.Error("the secret was logged")
 		}
-		w.program.SetModes(ordinary, 7)
-		before := len(b.printedOf(wire.Refused))
-		w.attachAs("c@x", wire.RoleWatch).send(wire.Secret, "hunter2\n")
+		before := len(b.printedOf(wire.EnteredFrame))
+		w.attachAs("c@x", wire.RoleWatch).send(wire.EntryFrame, string(entry("x")))
 		time.Sleep(time.Second)
-		if said := b.printedOf(wire.Refused)[before:]; said != "" {
+		if said := b.printedOf(wire.EnteredFrame)[before:]; said != "" {
 			t.Errorf("a watcher is answered: %x", said)
 		}
 	})
 }
 
-// A pipe has no secrets.
-func TestSecretWithoutTerminal(t *testing.T) {
-	inBubble(t, wire.Launch{}, func(w *world) {
-		a := w.attach("a@x")
-		a.send(wire.Secret, "hunter2")
-		time.Sleep(time.Second)
-		if said := a.printedOf(wire.Refused); len(said) != 16 {
-			t.Errorf("told %x", said)
+// Two clients that are programs have turns: what one types is read before the other's is typed, which is told whom it
+// has waited for. Who types by hand waits for none, and is told of once.
+func TestTurns(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Size: usual}, func(w *world) {
+		w.program.SetModes(ordinary, 7)
+		person := w.attach("person@x")
+		a, b := w.follow("a@x"), w.follow("b@x")
+		first := a.enters(wire.Entry{ID: wire.EntryID{1}, Text: []byte("one"), Enter: true})
+		w.wantInput("one\r")
+		second := b.enters(wire.Entry{ID: wire.EntryID{2}, Text: []byte("two"), Enter: true})
+		person.write("key")
+		w.wantInput("key")
+		person.write("another")
+		w.wantInput("another")
+		w.program.SetProgress(true, true)
+		w.wantInput("two\r")
+		b.wantEntered("two", wire.Entered{Client: b.attached.Number, Frame: second, Bytes: 4, After: "a@x"})
+		typist := string(wire.Typist{Client: person.attached.Number, Name: "person@x"}.Append(nil))
+		if got := b.printedOf(wire.TypistFrame); got != typist {
+			t.Errorf("told of who has typed: %q, want %q", got, typist)
+		}
+
+		// a repeat types nothing, over another attachment too
+		third := b.enters(wire.Entry{ID: wire.EntryID{1}, Text: []byte("one"), Enter: true})
+		b.wantEntered("one again", wire.Entered{Client: b.attached.Number, Frame: third, Bytes: 4, Again: true})
+		b.enters(wire.Entry{ID: wire.EntryID{3}, Keys: []byte("\x03")})
+		w.wantInput("\x03")
+		a.wantEntered("one", wire.Entered{Client: a.attached.Number, Frame: first, Bytes: 4})
+		person.write("x")
+		w.wantInput("x")
+		c, _ := w.joinWith("c@x", &wire.Attach{
+			Instance: wire.InstanceID{9}, PTY: true, Role: wire.RoleShare, Hints: wire.HintsProgram,
+		})
+		if got := c.attached.Typists; len(got) != 1 || got[0].Name != "person@x" {
+			t.Errorf("who attaches is told that %v have typed", got)
 		}
 	})
 }

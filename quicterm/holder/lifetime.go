@@ -75,6 +75,11 @@ func (h *Holder) exitedLocked(status byte, sig syscall.Signal, at time.Time) {
 	h.life.exitSeq = h.ring.Next()
 	h.life.exited, h.life.exit, h.life.since = true, exit, time.Now()
 	h.logLocked(wire.Exit, exit.Append(nil))
+	if h.launch.PTY {
+		h.emulator.hurry() // told when all before it is drawn
+	} else {
+		h.events.tellEndLocked()
+	}
 	log := h.log.With("status", status)
 	if exit.Reason != "" {
 		log = log.With("reason", exit.Reason)
@@ -147,15 +152,16 @@ func (h *Holder) endForLocked(operator, reason string) {
 // away why it ended: for others it is gone.
 func (h *Holder) hiddenLocked() bool { return h.life.killed && h.life.exited }
 
-// endIfKnownLocked ends the session if a client that writes has consumed the program's end.
+// endIfKnownLocked ends the session if a client that writes has consumed the program's end. One that is a program does
+// not count: what ended under its hands is asked for after that.
 func (h *Holder) endIfKnownLocked(a *attachment) {
-	if !a.role.receives() || !h.life.exited || a.endpoint.Consumed() <= h.life.exitSeq {
+	if !a.role.receives() || !h.life.exited || !h.clients.knows(a, h.life.exitSeq) {
 		return
 	}
-	if a.role.writes() || h.life.ending {
+	if a.role.writes() && !a.isProgram() || h.life.ending {
 		h.endSoonLocked("a client knows its end")
 	}
-	if a.role.writes() {
+	if a.role.writes() || a.follows {
 		a.close()
 	}
 }
@@ -164,7 +170,9 @@ func (h *Holder) endIfKnownLocked(a *attachment) {
 // client will come to see that. A pipe also waits for a client that lost its access: without
 // an answer, that client would look for the session for minutes.
 func (h *Holder) endIfUnseenLocked() {
-	untold := func(a *attachment) bool { return !h.launch.PTY && a.role == roleRevoked && !a.toldRevoked }
+	untold := func(a *attachment) bool {
+		return !h.launch.PTY && a.role == roleRevoked && !a.toldRevoked && !a.follows
+	}
 	if h.life.exited && h.life.hungUp && h.clients.writer() == nil && !slices.ContainsFunc(h.clients.all, untold) {
 		h.endSoonLocked("hung up, and no client is left to see it")
 	}
@@ -185,7 +193,7 @@ func (h *Holder) endSoonLocked(reason string) {
 
 func (h *Holder) endLaterLocked(reason string) {
 	h.afterLocked(exitGrace, func() {
-		if time.Since(h.life.since) < recorderGrace && h.clients.recordersLack(h.life.exitSeq) {
+		if time.Since(h.life.since) < recorderGrace && h.clients.othersLack(h.life.exitSeq) {
 			h.endLaterLocked(reason)
 			return
 		}
@@ -193,19 +201,30 @@ func (h *Holder) endLaterLocked(reason string) {
 	})
 }
 
-// recordersLack reports whether a client that records has not consumed a frame, and was heard lately.
-func (s *clients) recordersLack(seq uint64) bool {
+// othersLack reports whether a client that records or follows has not consumed the program's end, and was heard lately.
+func (s *clients) othersLack(exit uint64) bool {
 	return slices.ContainsFunc(s.all, func(a *attachment) bool {
-		return a.records && a.role.receives() && a.connected() && a.endpoint.Consumed() <= seq &&
-			time.Since(a.heard) < stallLimit
+		recent := a.connected() && time.Since(a.heard) < stallLimit || a.follows && !s.givenUp(a)
+		return (a.records || a.follows) && a.role.receives() && recent && !s.knows(a, exit)
 	})
 }
 
-// know reports whether all clients that are connected have consumed a frame.
-func (s *clients) know(seq uint64) bool {
+// givenUp reports whether a client is away for so long that its session's end is not kept for it.
+func (s *clients) givenUp(a *attachment) bool { return time.Since(a.heard) >= followerGrace }
+
+// know reports whether all clients that are connected, or follow the session, have consumed the program's end.
+func (s *clients) know(exit uint64) bool {
 	return !slices.ContainsFunc(s.all, func(a *attachment) bool {
-		return a.role.receives() && a.connected() && a.endpoint.Consumed() <= seq
+		return a.role.receives() && (a.connected() || a.follows && !s.givenUp(a)) && !s.knows(a, exit)
 	})
+}
+
+// knows reports whether a client has consumed the program's end, which is a frame of the output.
+func (s *clients) knows(a *attachment, exit uint64) bool {
+	if a.follows {
+		return s.lastEvent > 0 && a.endpoint.Consumed() > s.lastEvent
+	}
+	return a.endpoint.Consumed() > exit
 }
 
 func (h *Holder) limitLoop() {

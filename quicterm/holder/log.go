@@ -20,26 +20,6 @@ func (h *Holder) finishLocked(reason string) {
 	h.clients.close()
 }
 
-// afterLocked calls f, with the gate locked, when d has passed, unless the session is
-// over by then.
-func (h *Holder) afterLocked(d time.Duration, f func()) {
-	if h.life.over {
-		return
-	}
-	h.running.Go(func() {
-		select {
-		case <-h.end:
-			return
-		case <-time.After(d):
-		}
-		h.gate.Lock()
-		defer h.gate.Unlock()
-		if !h.life.over {
-			f()
-		}
-	})
-}
-
 // appendLocked adds a frame to the log. It blocks while there is no room. After the program's end it drops what would
 // push the Exit frame out: output of processes that the program has left behind.
 func (h *Holder) appendLocked(t buffer.Type, payload []byte) {

@@ -13,14 +13,20 @@ import (
 // while a carrier was dead.
 const maxLeft = 16
 
-// newCarrierLocked tells a client the name of the session, and a writer who is there and who has left, as far as
-// it may not know: what it was told on a carrier may never have come.
+// newCarrierLocked tells a client the name of the session, and a writer who is there and who has left, and what has ended
+// while it was away, as far as it may not know: what it was told on a carrier may never have come.
 func (h *Holder) newCarrierLocked(a *attachment) {
 	if a.answer.Name != h.launch.Name {
 		a.tell(wire.NoticeRenamed, h.launch.Name)
 	}
+	if a.appeared {
+		a.tell(wire.NoticeAppeared, "")
+	}
 	if !a.role.writes() {
 		return
+	}
+	if a.missed != "" {
+		a.tell(wire.NoticeEnded, a.missed)
 	}
 	for _, other := range h.clients.all {
 		if other != a && other.announced {
@@ -32,7 +38,18 @@ func (h *Holder) newCarrierLocked(a *attachment) {
 	}
 }
 
+// appearedLocked tells the clients that follow the session, and may see one of a scope, that this was started.
+func (h *Holder) appearedLocked(scope string) {
+	for _, a := range h.clients.all {
+		if a.follows && a.role.receives() && (a.login.Scope == "" || a.login.Scope == scope) {
+			a.appeared = true
+			a.tell(wire.NoticeAppeared, "")
+		}
+	}
+}
+
 func (h *Holder) cameLocked(a *attachment) {
+	h.events.tellClientLocked(a, true, "")
 	if !a.left.Equal(a.since) { // not at its attach
 		a.back = time.Now()
 	}
@@ -54,10 +71,12 @@ func (h *Holder) wentLocked(a *attachment) {
 		h.presenceChangedLocked()
 		h.fitTerminalLocked()
 	}
-	if a.announced {
+	if a.announced || a.told {
 		h.afterLocked(awayGrace, func() {
-			if !a.connected() {
+			if a.away(time.Now()) {
+				h.typing.Release(a.number)
 				h.announceLeftLocked(a)
+				h.events.tellClientLocked(a, false, "")
 			}
 		})
 	}
@@ -76,13 +95,24 @@ func (h *Holder) announceLeftLocked(a *attachment) {
 	}
 }
 
+// makeRoomLocked reports whether another client may come beside the writer.
+func (h *Holder) makeRoomLocked() bool {
+	forgotten, ok := h.clients.makeRoom(time.Now())
+	if forgotten != nil {
+		h.typing.Leave(forgotten.number)
+	}
+	return ok
+}
+
 // leaveLocked forgets a client that will not come back.
 func (h *Holder) leaveLocked(a *attachment) {
 	h.log.Info("client left", "client", a.client)
 	wrote := a.role.writes()
+	h.typing.Leave(a.number)
 	h.clients.remove(a)
 	h.announceLeftLocked(a)
-	if !h.launch.PTY && !h.life.hungUp { // no other client can attach
+	h.events.tellClientLocked(a, false, "")
+	if !h.launch.PTY && wrote && !h.life.hungUp { // no other client can attach
 		h.hangupLocked("")
 	}
 	if wrote {

@@ -85,8 +85,14 @@ func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
 			h.reading = reading{last: now, bytes: h.reading.bytes + uint64(n)}
 			h.lookForOwnerLocked(now)
 			h.skipFloodLocked(now)
-			h.hints.progress.changed()
+			h.hints.progress.changed(now)
 			h.hints.lookLaterLocked(now)
+			if h.launch.PTY {
+				h.hints.stirredLocked(now, h.events.still.Printed)
+				if tellsQuickly(buf[:n]) {
+					h.emulator.hurry()
+				}
+			}
 			h.gate.Unlock()
 		}
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -70,6 +71,57 @@ func TestStalledCarrier(t *testing.T) {
 		c.awaitOutput(all)
 		if d := time.Since(start); d > stallLimit/2 {
 			t.Errorf("took %v with one of two carriers dead", d)
+		}
+	})
+}
+
+// Who follows a pipe gets what the ring has room for and the end, does not slow it, and leaves nothing of it out for its
+// own client.
+func TestPipeIsFollowed(t *testing.T) {
+	inBubble(t, wire.Launch{Buffer: 1 << 20, Scope: "key"}, func(w *world) {
+		follow := func(name string) (*client, carrier.Carrier) {
+			w.instances++
+			open := wire.Open{Client: name, Scope: "key"}
+			return w.joinBy(open, &wire.Attach{
+				Instance: wire.InstanceID{byte(w.instances)}, PTY: true, Role: wire.RoleWatch, Whole: true,
+				Replay: wire.Replay{Kind: wire.ReplayFrom},
+			})
+		}
+		for scope, role := range map[string]wire.Role{"key": wire.RolePeek, "": wire.RoleWatch} {
+			m, _ := w.ask(&wire.Open{Scope: scope}, &wire.Attach{PTY: true, Role: role, Whole: true})
+			var e wire.Error
+			if w.want("refusal", m, &e); !strings.Contains(e.Text, "qt tail and qt wait --exit") {
+				t.Errorf("scope %q, role %v: %+v", scope, role, e)
+			}
+		}
+		a, conn := w.joinBy(wire.Open{Client: "a@x", Scope: "key"}, &wire.Attach{Instance: wire.InstanceID{99}})
+		a.run(conn, true)
+		w.print("first\n")
+		a.holds = true
+		b, conn := follow("b@x")
+		b.run(conn, true)
+		stopped, conn := follow("stopped@x")
+		stopped.holds = true
+		stopped.run(conn, true)
+		a.listen()
+		all := lines(12 << 20)
+		w.printing(all)
+		a.awaitOutput("first\n" + all)
+		stopped.listen()
+		w.program.End(9)
+		for _, c := range []*client{a, b, stopped} {
+			if got := c.awaitExit(); got != 9 {
+				t.Errorf("%s: status %d, want 9", c.name, got)
+			}
+		}
+		if frames, _ := a.lost(); frames > 0 {
+			t.Errorf("its own client has lost %d frames", frames)
+		}
+		for _, c := range []*client{b, stopped} {
+			frames, _ := c.lost()
+			if !strings.HasSuffix(c.output(), all[len(all)-1000:]) || c == stopped && frames == 0 {
+				t.Errorf("%s has lost %d frames, and %d bytes that end in %q", c.name, frames, len(c.output()), c.output()[len(c.output())-50:])
+			}
 		}
 	})
 }

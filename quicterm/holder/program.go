@@ -24,10 +24,13 @@ type Program interface {
 	// closed.
 	Modes(now time.Time) (flags wire.TerminalFlags, context uint16, ok bool)
 	// Taken reports whether the program has read all that it was given, except a line that has no end yet. Reads reports
-	// whether it waits for more: of a process that the account may not look into, it guesses if the terminal was quiet.
-	// Both are false where the system does not tell. They may take milliseconds, and have one caller at a time.
+	// whether it waits for more. Where that is not certain, it counts how long the terminal has been still. Both are false
+	// where the system does not tell. They may take milliseconds.
 	Taken() bool
-	Reads(now time.Time, quiet bool) bool
+	Reads(now time.Time, still time.Duration) bool
+	// Foreground returns the name of the first process in the foreground of the terminal, and when it was started. Both
+	// are zero if that is not known.
+	Foreground() (name string, started time.Time)
 	// Resize changes the size of the terminal and tells the program.
 	Resize(wire.Size) error
 	// Signal sends a signal to the processes in the foreground.

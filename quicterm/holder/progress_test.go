@@ -45,7 +45,7 @@ func TestProgress(t *testing.T) {
 		a.wantHint("not taken", working)
 		b.wantHint("not taken from another client", working)
 		w.program.SetProgress(true, false)
-		time.Sleep(2 * progressInterval)
+		time.Sleep(4 * progressInterval)
 		working.In, working.Taken = key, key
 		a.wantHint("taken", working)
 		w.print("file\n")

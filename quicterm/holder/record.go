@@ -65,7 +65,7 @@ func (h *Holder) factsLocked() *wire.Lost {
 	}
 }
 
-// clearHistoryLocked forgets the output that the writers have consumed, and the scrollback.
+// clearHistoryLocked forgets the output that the writers have consumed, the scrollback, and what has happened.
 func (h *Holder) clearHistoryLocked(client string) wire.Body {
 	if !h.launch.PTY {
 		return &wire.Error{Text: fmt.Sprintf("session %q has no terminal, and keeps no history", h.launch.Name)}
@@ -81,7 +81,13 @@ func (h *Holder) clearHistoryLocked(client string) wire.Body {
 	cleared.Bytes, cleared.Kept = first-before, ring.Offset(ring.Next())-first
 	cleared.Lines = uint64(e.screen.Lines())
 	e.screen.ClearHistory()
-	e.memory, e.ahead, e.last = e.screen.Memory(), mark{}, snapshot{}
+	if !h.events.toldEnd() { // titles have command lines, and notifications output
+		h.events.log.Clear()
+	}
+	for _, a := range h.clients.all {
+		a.missed = ""
+	}
+	e.memory, e.ahead, e.last, e.command.ended = e.screen.Memory(), mark{}, snapshot{}, nil
 	if h.keeper != nil {
 		h.keeper.cleared.Store(true)
 		h.keeper.change()

@@ -97,7 +97,7 @@ func TestReplayFrom(t *testing.T) {
 		from := func(offset uint64, role wire.Role, whole bool) *client {
 			w.instances++
 			c, conn := w.joinWith("b@x", &wire.Attach{PTY: true, Instance: wire.InstanceID{0xfe, byte(w.instances)},
-				Role: role, Whole: whole, Replay: wire.Replay{From: offset}})
+				Role: role, Whole: whole, Replay: wire.Replay{Kind: wire.ReplayFrom, From: offset}})
 			c.run(conn, true)
 			return c
 		}
@@ -157,7 +157,7 @@ func TestReplayFromLeavesUnseen(t *testing.T) {
 		w.attach("a@x").goAway()
 		w.print("unseen ")
 		c, conn := w.joinWith("b@x", &wire.Attach{PTY: true, Instance: wire.InstanceID{0xfe}, Role: wire.RoleShare,
-			Replay: wire.Replay{From: 1 << 40}})
+			Replay: wire.Replay{Kind: wire.ReplayFrom, From: 1 << 40}})
 		c.run(conn, true)
 		w.print("seen")
 		c.awaitOutput("seen")
@@ -175,7 +175,7 @@ func TestReplayFromAfterExit(t *testing.T) {
 		w.program.End(3)
 		time.Sleep(time.Minute)
 		c, conn := w.joinWith("b@x", &wire.Attach{PTY: true, Instance: wire.InstanceID{0xfe}, Role: wire.RoleShare,
-			Replay: wire.Replay{From: 1 << 40}})
+			Replay: wire.Replay{Kind: wire.ReplayFrom, From: 1 << 40}})
 		c.run(conn, true)
 		if status := c.awaitExit(); status != 3 {
 			t.Errorf("status %d", status)

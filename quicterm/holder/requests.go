@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
@@ -42,7 +43,7 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 	inScope := h.launch.Scope == open.Scope || open.Scope == ""
 	switch request := request.(type) {
 	case *wire.Query:
-		answer, err := h.stateLocked(open, inScope)
+		answer, err := h.stateLocked(open, request, inScope)
 		return answer, nil, err
 	case *wire.Resume:
 		return h.resumeLocked(request)
@@ -65,6 +66,9 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 		answer = h.renameLocked(open.Client, request.Name)
 	case *wire.Inspect:
 		answer = h.reportLocked()
+	case *wire.Appeared:
+		h.appearedLocked(request.Scope)
+		answer = &wire.Done{}
 	case *wire.Revoke:
 		answer = &wire.Revoked{Clients: h.revokeLocked(open.Client, request)}
 	default:
@@ -77,7 +81,7 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 func bodyOf(t wire.Type) wire.Body {
 	for _, body := range []wire.Body{
 		new(wire.Query), new(wire.Resume), new(wire.Attach), new(wire.Kill), new(wire.End), new(wire.Clear),
-		new(wire.Rename), new(wire.Inspect), new(wire.Revoke),
+		new(wire.Rename), new(wire.Inspect), new(wire.Revoke), new(wire.Appeared),
 	} {
 		if body.Type() == t {
 			return body
@@ -102,12 +106,17 @@ func (h *Holder) renameLocked(client, name string) wire.Body {
 
 // stateLocked describes the session. Of one that the client may not see, or that is kept only to tell why it ended, it
 // says what the account's limits need: another session may have its name.
-func (h *Holder) stateLocked(open *wire.Open, inScope bool) (*wire.State, error) {
-	memory := uint64(h.ring.Memory() + h.emulator.memory)
+func (h *Holder) stateLocked(open *wire.Open, query *wire.Query, inScope bool) (*wire.State, error) {
+	memory := uint64(h.ring.Memory() + h.emulator.memory + h.events.log.Ring().Memory())
 	claimed := inScope && open.Instance != (wire.InstanceID{}) &&
 		(open.Instance == h.launch.Instance || h.clients.askedBefore(open.Instance) != nil)
+	follows := slices.ContainsFunc(h.clients.all, func(a *attachment) bool { return a.follows && a.role.receives() })
 	if !inScope || h.hiddenLocked() {
-		return &wire.State{Memory: memory, Ended: h.life.exited, Claimed: claimed}, nil
+		return &wire.State{Memory: memory, Ended: h.life.exited, Claimed: claimed, Follows: follows}, nil
+	}
+	var activity *wire.Activity
+	if query.Activity {
+		activity = h.activityLocked()
 	}
 	info := wire.Info{
 		ID:      h.launch.ID,
@@ -121,6 +130,8 @@ func (h *Holder) stateLocked(open *wire.Open, inScope bool) (*wire.State, error)
 		Members: h.clients.members(),
 		Command: h.launch.Command,
 		Status:  h.life.exit.Status,
+
+		Activity: activity,
 	}
 	for w := range h.clients.writers() {
 		if info.Phase == wire.PhaseAttached {
@@ -142,6 +153,7 @@ func (h *Holder) stateLocked(open *wire.Open, inScope bool) (*wire.State, error)
 		PTY:     h.launch.PTY,
 		Name:    h.launch.Name,
 		Info:    raw,
+		Follows: follows,
 	}, nil
 }
 
@@ -157,7 +169,7 @@ func (h *Holder) reportLocked() *wire.Report {
 		Since:      h.life.since.Unix(),
 		Created:    h.created.Unix(),
 		PTY:        h.launch.PTY,
-		Memory:     uint64(h.ring.Memory() + h.emulator.memory),
+		Memory:     uint64(h.ring.Memory() + h.emulator.memory + h.events.log.Ring().Memory()),
 		Ring:       uint64(h.ring.Memory()),
 		Capacity:   uint64(h.ring.Capacity()),
 		Gaps:       counters.Evicted,

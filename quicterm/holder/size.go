@@ -39,6 +39,9 @@ func (h *Holder) fitTerminalLocked() {
 	if next.size.Cols == before.size.Cols && next.size.Rows == before.size.Rows {
 		return
 	}
+	h.events.tellLocked(wire.Event{
+		Kind: wire.EventResized, Cols: next.size.Cols, Rows: next.size.Rows, Client: sizing.Client,
+	})
 	// Terminals wrap lines for another size in different ways. Only that of an owner which stays the owner
 	// has changed its size itself: the others get the screen as it is now.
 	for _, a := range h.clients.all {

@@ -134,6 +134,27 @@ func (e *emulator) markLocked() {
 	}
 }
 
+// A commandEnd is the end of the last command of a shell that is known.
+type commandEnd struct {
+	ended *wire.Ended // nil if there is none
+	next  uint64      // the frame before which it is
+	count int         // how many the screen knew of then
+}
+
+// commandLocked records the end of a command that was drawn.
+func (e *emulator) commandLocked() {
+	ended := e.screen.Ended()
+	if ended.Count == e.command.count {
+		return
+	}
+	e.command.count = ended.Count
+	if ended.Count > 0 { // else the screen is a new one
+		e.command.next, e.command.ended = e.next, &wire.Ended{
+			Command: ended.Command, Status: int64(ended.Status), At: e.h.reading.last.Unix(),
+		}
+	}
+}
+
 // hiddenLinesLocked returns about how many lines no client has seen that a snapshot leaves out.
 func (e *emulator) hiddenLinesLocked(lines int) uint64 {
 	if e.drawing || e.screen == nil || e.ahead.next == 0 {

@@ -29,10 +29,10 @@ const (
 	changeTime   = 10 * turn
 	settledAfter = 10 * blink
 
-	// progressInterval is how often is looked what the program does with its input, for a client that is a program.
-	// unknownQuiet is how long the terminal must be quiet before a process of another account counts as waiting.
-	progressInterval = 4 * turn
-	unknownQuiet     = 10 * turn
+	// progressInterval is how often is looked what the program does with its input, for a client that is a program, and
+	// minProgress how soon after something was typed.
+	progressInterval = 3 * turn
+	minProgress      = turn / 5
 
 	blink = 100 * time.Millisecond
 
@@ -56,6 +56,9 @@ const (
 	// drawDelay is how much later than it is sent output is drawn, unless a client waits for the screen: the echo of
 	// a key has left by then, and much of a flood has come.
 	drawDelay = 5 * blink / 2
+
+	// titleInterval is how often another title is told at most.
+	titleInterval = 20 * blink
 
 	// drawnTime bounds how long an attach waits until the output is drawn.
 	drawnTime = 10 * blink
@@ -109,7 +112,33 @@ const (
 	criticalInterval = sweepInterval / 60
 	acceptPause      = criticalInterval
 
+	// followerGrace is how long an ended session is kept for a client that gets its events and is away: for an outage.
+	followerGrace = sweepInterval
+
+	// missedTime is how long a client must be away to be told of what has ended meanwhile: a person looks away after that.
+	missedTime = sweepInterval
+
 	// recorderGrace is how long output is kept for a client that records and is away, and an ended session for one
 	// that has not got the rest.
 	recorderGrace = 60 * sweepInterval
 )
+
+// afterLocked calls f, with the gate locked, when d has passed, unless the session is
+// over by then.
+func (h *Holder) afterLocked(d time.Duration, f func()) {
+	if h.life.over {
+		return
+	}
+	h.running.Go(func() {
+		select {
+		case <-h.end:
+			return
+		case <-time.After(d):
+		}
+		h.gate.Lock()
+		defer h.gate.Unlock()
+		if !h.life.over {
+			f()
+		}
+	})
+}

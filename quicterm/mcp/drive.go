@@ -11,9 +11,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/drive"
-	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/screen/picture"
-	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // A session is an argument of the tools that are about one.
@@ -48,9 +46,8 @@ type view struct {
 	Row       int    `json:"cursor_row" jsonschema:"from 0"`
 	Alternate bool   `json:"alternate,omitempty" jsonschema:"the alternate screen is shown, as by an editor"`
 	Title     string `json:"title,omitempty"`
-	Prompt    bool   `json:"prompt" jsonschema:"the shell of the session waits at its prompt"`
-	Reading   bool   `json:"reading" jsonschema:"the program in the foreground waits for input"`
 	Next      uint64 `json:"next" jsonschema:"where the output ends: an offset for tail, and for since of wait"`
+	drive.Facts
 	notices
 }
 
@@ -58,23 +55,31 @@ func (s *server) peek(ctx context.Context, in session) (out view, err error) {
 	ctx, cancel := deadline{}.limit(ctx)
 	defer cancel()
 	out.notices, err = s.attached(ctx, in, look, func(t *drive.Terminal) error {
-		state, err := t.Look(ctx, func(sc *screen.Screen) {
-			var text strings.Builder
-			_ = picture.Text(&text, sc.Rows(0)) // a Builder takes all
-			out.Screen, out.Alternate, out.Title = text.String(), sc.Alternate(), wire.Printable(sc.Title(), wire.MaxSummary)
-			out.Cols, out.Rows = sc.Size()
-			out.Column, out.Row = sc.Cursor()
-		})
-		out.Prompt, out.Reading, out.Next = state.Prompt, state.Reading, state.Next
-		return err
+		v, err := t.Peek(ctx)
+		if err != nil {
+			return err
+		}
+		var text strings.Builder
+		_ = picture.Text(&text, v.Screen.Rows(0)) // a Builder takes all
+		out.Screen, out.Alternate, out.Title = text.String(), v.Screen.Alternate(), v.Title()
+		out.Cols, out.Rows = v.Screen.Size()
+		out.Column, out.Row = v.Screen.Cursor()
+		out.Next, out.Facts = v.Next, v.Facts
+		return nil
 	})
 	return out, err
+}
+
+// A named is an argument of tools that type.
+type named struct {
+	ID string `json:"id,omitempty" jsonschema:"any name for this call: a call with the same id types nothing again and gets the first answer"`
 }
 
 type line struct {
 	session
 	Line string `json:"line" jsonschema:"the command line"`
 	Wait bool   `json:"wait,omitempty" jsonschema:"wait until a shell waits at its prompt, and run it then"`
+	named
 	limit
 	deadline
 }
@@ -92,14 +97,9 @@ func (s *server) run(ctx context.Context, in line) (out outcome, err error) {
 	ctx, cancel := in.deadline.limit(ctx)
 	defer cancel()
 	end := ending{most: in.bytes()}
-	out.notices, err = s.attached(ctx, in.session, change, func(t *drive.Terminal) error {
-		if in.Wait {
-			if _, err := t.Wait(ctx, drive.Condition{Kind: drive.Prompt}); err != nil {
-				return err
-			}
-		}
-		out.Since = t.Offset()
-		status, err := t.Run(ctx, in.Line, &end)
+	line := drive.Line{Text: in.Line, Wait: in.Wait, ID: in.ID}
+	ran := func(status int, answer drive.Answer, err error) error {
+		out.Since = answer.Since
 		switch {
 		case err == nil:
 			out.Status = &status
@@ -108,7 +108,16 @@ func (s *server) run(ctx context.Context, in line) (out outcome, err error) {
 			return nil
 		}
 		return err
-	})
+	}
+	if in.ID != "" { // it may have been typed before the attachment that is kept
+		err = s.at(ctx, in.host, func(ctx context.Context, a *reach.Access) error {
+			return ran(drive.Run(ctx, a.Client, in.Session, line, &end))
+		})
+	} else {
+		out.notices, err = s.attached(ctx, in.session, change, func(t *drive.Terminal) error {
+			return ran(t.Run(ctx, line, &end))
+		})
+	}
 	out.Output, out.Omitted = end.text()
 	return out, err
 }
@@ -148,15 +157,23 @@ type typed struct {
 	Text  string   `json:"text,omitempty" jsonschema:"typed first; a line feed is as Enter"`
 	Keys  []string `json:"keys,omitempty" jsonschema:"typed then: characters, C-c, M-x, Enter, Tab, Up, F1 and the like"`
 	Enter bool     `json:"enter,omitempty" jsonschema:"press Enter at the end"`
+	named
 	deadline
 }
 
-func (s *server) send(ctx context.Context, in typed) (notices, error) {
+type sent struct {
+	drive.Answer
+	notices
+}
+
+func (s *server) send(ctx context.Context, in typed) (out sent, err error) {
 	ctx, cancel := in.limit(ctx)
 	defer cancel()
-	return s.attached(ctx, in.session, change, func(t *drive.Terminal) error {
-		return t.Send(ctx, drive.Input{Text: in.Text, Keys: in.Keys, Enter: in.Enter})
+	out.notices, err = s.attached(ctx, in.session, change, func(t *drive.Terminal) error {
+		out.Answer, err = t.Send(ctx, drive.Input{Text: in.Text, Keys: in.Keys, Enter: in.Enter, ID: in.ID})
+		return err
 	})
+	return out, err
 }
 
 type conditions struct {
@@ -215,7 +232,7 @@ func (s *server) wait(ctx context.Context, in conditions) (out match, err error)
 	defer cancel()
 	if in.Since != nil {
 		err = s.at(limited, in.host, func(ctx context.Context, a *reach.Access) error {
-			out.Match, err = drive.Wait(ctx, a.Client, in.Session, *in.Since, all...)
+			out.Match, err = drive.Wait(ctx, a.Client, in.Session, in.Since, all...)
 			return err
 		})
 	} else {

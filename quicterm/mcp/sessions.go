@@ -30,6 +30,7 @@ type info struct {
 	Command string    `json:"command,omitempty"`
 	Clients []string  `json:"clients,omitempty"`
 	Status  *uint8    `json:"exit_status,omitempty"`
+	drive.Activity
 }
 
 func (s *server) list(ctx context.Context, in host) (out listing, err error) {
@@ -40,6 +41,7 @@ func (s *server) list(ctx context.Context, in host) (out listing, err error) {
 			session := info{
 				ID: i.ID.String(), Name: i.Name, State: i.Phase.String(), Command: i.Command,
 				Since: time.Unix(i.Since, 0), Created: time.Unix(i.Created, 0), Cols: i.Cols, Rows: i.Rows,
+				Activity: drive.ActivityOf(i.Activity),
 			}
 			for _, m := range i.Members {
 				session.Clients = append(session.Clients, fmt.Sprintf("%s (%v)", m.Client, m.Role))

@@ -38,9 +38,9 @@ type entry struct {
 // or the time for that is over. It returns the answers, the session that was the latest to
 // change its phase first, and how many did not answer.
 func (s *Sessions) ask(
-	ctx context.Context, open *wire.Open, uid uint32, ids []wire.SessionID,
+	ctx context.Context, open *wire.Open, uid uint32, ids []wire.SessionID, query *wire.Query,
 ) (entries []entry, silent int) {
-	q := question{log: s.log, uid: uid, ids: ids, open: open, request: &wire.Query{}}
+	q := question{log: s.log, uid: uid, ids: ids, open: open, request: query}
 	var collected atomic.Int64
 	entries, silent = askHolders(ctx, s, q, func(id wire.SessionID, answer wire.Message) (entry, error) {
 		e, err := s.checkState(id, answer)
@@ -175,7 +175,9 @@ func (s *Sessions) checkState(id wire.SessionID, answer wire.Message) (entry, er
 	// No session takes more, whatever its holder claims.
 	e.state.Memory = min(e.state.Memory, uint64(s.settings().BufferSize.Bytes))
 	if !e.state.Visible {
-		e.state = wire.State{Memory: e.state.Memory, Ended: e.state.Ended, Claimed: e.state.Claimed}
+		e.state = wire.State{
+			Memory: e.state.Memory, Ended: e.state.Ended, Claimed: e.state.Claimed, Follows: e.state.Follows,
+		}
 		return e, nil
 	}
 	info, err := wire.DecodeInfo(e.state.Info)

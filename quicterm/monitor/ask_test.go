@@ -149,7 +149,7 @@ func TestAnswersAreBounded(t *testing.T) {
 			bad.state(t, func(_ *wire.State, i *wire.Info) { i.Members = []wire.Member{{Client: long}, {Client: long[:500]}} })
 		}
 		uid := uint32(os.Geteuid())
-		entries, _ := h.server.ask(context.Background(), &wire.Open{}, uid, bad.Sessions(uid))
+		entries, _ := h.server.ask(context.Background(), &wire.Open{}, uid, bad.Sessions(uid), &wire.Query{})
 		kept := 0
 		for _, e := range entries {
 			kept += len(e.state.Info)

@@ -196,34 +196,61 @@ func (s *Monitor) listenControl() (net.Listener, error) {
 	return controlListener{l, s.self.UID}, nil
 }
 
-// serveMetrics serves metrics at the address of the settings until ctx ends. Any account can take a
-// port of a loopback address: that ends nothing, and the address is tried again.
+// serveMetrics serves metrics at the address of the settings until ctx ends.
 func (s *Monitor) serveMetrics(ctx context.Context) error {
-	address, warned := s.settings().Metrics, false
+	return s.serveHTTP(ctx, "metrics are", s.settings().Metrics, privsep.ForMetrics)
+}
+
+// serveWeb serves the page at the address of the settings until ctx ends.
+func (s *Monitor) serveWeb(ctx context.Context) error {
+	return s.serveHTTP(ctx, "the page is", strings.TrimPrefix(s.settings().Web, "off"), privsep.ForWeb)
+}
+
+// readWebCertificate reads the page's certificate and key when they have changed, until ctx ends.
+func (s *Monitor) readWebCertificate(ctx context.Context) error {
+	if s.web == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return every(ctx, certificatePause, func() bool {
+		if s.web.Read() {
+			s.update()
+		}
+		return false
+	})
+}
+
+// serveHTTP serves something at an address, unless that is empty, until ctx ends. Any account can take a port: that ends
+// nothing, and the address is tried again.
+func (s *Monitor) serveHTTP(ctx context.Context, subject, address string, purpose privsep.Purpose) error {
+	warned := false
 	for address != "" && !s.granted && ctx.Err() == nil {
-		l, err := listenMetrics(address)
+		l, err := listenHTTP(address)
 		if err == nil {
-			s.log.Info("metrics are served", "address", address)
-			err = (*s.network.Load()).Serve(ctx, privsep.Listener{Purpose: privsep.ForMetrics, Socket: l.(privsep.Socket)})
+			s.log.Info(subject+" served", "address", address)
+			err = (*s.network.Load()).Serve(ctx, privsep.Listener{Purpose: purpose, Socket: l.(privsep.Socket)})
 			warned = false
 		}
 		if err != nil && !warned {
-			s.log.Error("metrics are not served, and the address is tried again", "address", address, "error", err)
+			s.log.Error(subject+" not served, and the address is tried again", "address", address, "error", err)
 			warned = true
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(metricsPause):
+		case <-time.After(listenPause):
 		}
 	}
 	<-ctx.Done()
 	return nil
 }
 
-func listenMetrics(address string) (net.Listener, error) {
+// listenHTTP opens a socket for TCP, without Multipath TCP, or for a setting that begins with [configs.UnixPrefix].
+func listenHTTP(address string) (net.Listener, error) {
 	path, ok := strings.CutPrefix(address, configs.UnixPrefix)
 	if !ok {
-		return net.Listen("tcp", address)
+		var lc net.ListenConfig
+		lc.SetMultipathTCP(false)
+		return lc.Listen(context.Background(), "tcp", address)
 	}
 	// Who can write to the directory could make it another file whose mode is changed.
 	dir, err := rundir.Open(filepath.Dir(path))

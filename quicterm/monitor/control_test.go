@@ -168,7 +168,7 @@ func TestMetricsPortTaken(t *testing.T) {
 func TestMetricsSocket(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "metrics.sock")
-	l, err := listenMetrics(configs.UnixPrefix + path)
+	l, err := listenHTTP(configs.UnixPrefix + path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestMetricsSocket(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if l, err := listenMetrics(configs.UnixPrefix + path); err == nil {
+	if l, err := listenHTTP(configs.UnixPrefix + path); err == nil {
 		l.Close()
 		t.Error("it is made where others can write")
 	}

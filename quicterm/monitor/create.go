@@ -42,7 +42,7 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 	}
 	defer release()
 	ids := s.holders.Sessions(uid)
-	all, _ := s.ask(ctx, c.open(), uid, ids)
+	all, _ := s.ask(ctx, c.open(), uid, ids, &wire.Query{})
 	if i := slices.IndexFunc(all, isClaimed); i >= 0 {
 		return all[i].id, nil
 	}
@@ -74,7 +74,29 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 	if err != nil {
 		return wire.SessionID{}, err
 	}
-	return launch.ID, c.start(ctx, launch, "session started")
+	if err := c.start(ctx, launch, "session started"); err != nil {
+		return wire.SessionID{}, err
+	}
+	s.tellFollowed(uid, launch.Scope, all)
+	return launch.ID, nil
+}
+
+// tellFollowed tells the sessions that clients follow that one of a scope was started. It waits for none.
+func (s *Sessions) tellFollowed(uid uint32, scope string, all []entry) {
+	q := question{log: s.log, uid: uid, open: &wire.Open{}, request: &wire.Appeared{Scope: scope}}
+	for _, e := range all {
+		if e.state.Follows {
+			q.ids = append(q.ids, e.id)
+		}
+	}
+	if q.ids == nil {
+		return
+	}
+	s.spawn(func() {
+		askHolders(s.life, s, q, func(_ wire.SessionID, answer wire.Message) (done wire.Done, err error) {
+			return done, answer.Decode(&done)
+		})
+	})
 }
 
 // checkName returns why a session cannot have a name, or nil.

@@ -13,8 +13,8 @@ import (
 
 // sessions returns the sessions of an account that a client may see, the latest to
 // change its phase first. It leaves out holders that do not answer, or not well.
-func (s *Sessions) sessions(ctx context.Context, uid uint32, open *wire.Open) []entry {
-	entries, _ := s.ask(ctx, open, uid, s.holders.Sessions(uid))
+func (s *Sessions) sessions(ctx context.Context, uid uint32, open *wire.Open, query *wire.Query) []entry {
+	entries, _ := s.ask(ctx, open, uid, s.holders.Sessions(uid), query)
 	return visible(entries)
 }
 
@@ -43,7 +43,7 @@ func (s *Sessions) find(
 	} else {
 		ids = s.holders.Sessions(uid)
 	}
-	entries, silent := s.ask(ctx, open, uid, ids)
+	entries, silent := s.ask(ctx, open, uid, ids, &wire.Query{})
 	if i := slices.IndexFunc(entries, isClaimed); i >= 0 {
 		return &entries[i], nil
 	}

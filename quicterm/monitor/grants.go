@@ -252,8 +252,9 @@ func (g *grants) grant(
 		if client, err = g.server.admitLocal(ctx, a, ask); err == nil {
 			address, err = g.public()
 		}
-	} else {
-		grant.Token, err = g.server.tokens.Issue(time.Now(), auth.Grantee{UID: a.UID, Reported: ask.Reported})
+	} else if grant.Token, err = g.server.tokens.Issue(time.Now(), auth.Grantee{UID: a.UID, Reported: ask.Reported}); err == nil &&
+		ask.Client != "" { // it comes from another machine
+		address, err = g.public()
 	}
 	if err != nil {
 		return nil, nil, nil, err

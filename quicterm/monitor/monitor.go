@@ -54,6 +54,7 @@ type Monitor struct {
 	hostKeys   []*auth.HostKey
 	secrets    *keys.Secrets
 	ticketKeys *keys.Tickets
+	web        *keys.Web // the certificate of the page, or nil
 	tokens     auth.Tokens
 	manager    *systemd.Manager
 	passed     []systemd.Conn
@@ -146,6 +147,9 @@ func New(cfg Config) (*Monitor, error) {
 	s.rights.Load(filepath.Join(state, "withdrawn"+suffix), log)
 	s.signatures = access.LoadSignatures(filepath.Join(state, "signed_until"+suffix), time.Now(), log)
 	s.ticketKeys = keys.NewTickets(filepath.Join(state, "ticket_keys"), log)
+	if file := s.settings().WebCertificate; file != "" {
+		s.web = keys.NewWeb(file, s.settings().WebKey, log)
+	}
 	return s, nil
 }
 
@@ -218,7 +222,7 @@ func (s *Monitor) ListenAndServe(ctx context.Context, network privsep.Network, r
 	watch := func(ctx context.Context) error { return s.manager.Watch(ctx, func() { s.pass(sockets) }) }
 	serveSockets := func(ctx context.Context) error { return sockets.Serve(ctx, network.Serve) }
 	serveControl := func(ctx context.Context) error { return prometheus.ServeHTTP(ctx, control, s.controlling()) }
-	return s.Run(ctx, network, grants.serve, serveSockets, watch, serveControl, s.serveMetrics)
+	return s.Run(ctx, network, grants.serve, serveSockets, watch, serveControl, s.serveMetrics, s.serveWeb)
 }
 
 // pass returns when it has had each lock that a login needs.
@@ -232,7 +236,7 @@ func (s *Monitor) pass(sockets *ports.Sockets) {
 func (s *Monitor) Run(ctx context.Context, network privsep.Network, tasks ...func(context.Context) error) error {
 	s.network.Store(&network)
 	s.update()
-	tasks = append(tasks, network.Run, s.renewTicketKeys, s.followAll, s.recheck)
+	tasks = append(tasks, network.Run, s.renewTicketKeys, s.readWebCertificate, s.followAll, s.recheck)
 	defer context.AfterFunc(ctx, s.stop)()
 	defer s.finish()
 	if s.processes != nil {

@@ -41,6 +41,8 @@ func (s *Monitor) Setup() *privsep.Setup {
 		Software: s.software, Begun: s.begun, ResetKey: s.secrets.Reset, TokenKey: s.secrets.AddressToken,
 		MaxUnauthenticated: s.settings().MaxUnauthenticated, MaxSessionsPerUser: s.settings().MaxSessionsPerUser,
 	}
+	setup.WebProxy, _ = s.settings().WebProxies() // which was checked
+	setup.WebTLS = s.web != nil
 	for _, k := range s.hostKeys {
 		plain, certified := k.Certificates()
 		one := privsep.Certificate{Key: k.Public.Marshal(), Plain: plain, Certified: certified}
@@ -53,14 +55,18 @@ func (s *Monitor) Setup() *privsep.Setup {
 func (s *Monitor) state() privsep.State {
 	return privsep.State{
 		AuthTimeout: s.settings().AuthTimeout.Duration, LogLevel: s.settings().LogLevel,
-		TicketKeys: s.ticketKeys.Current(), Draining: s.draining.Load(),
+		TicketKeys: s.ticketKeys.Current(), Draining: s.draining.Load(), WebChain: s.web.Chain(),
 	}
 }
 
 // Sign signs for a host key. It signs nothing but what a server of TLS 1.3 signs in a handshake: the
 // network half cannot have it sign an ssh handshake, a host certificate, or for a client.
 func (s *Monitor) Sign(_ context.Context, r *privsep.Sign) (*[]byte, error) {
-	if r.Key < 0 || r.Key >= len(s.hostKeys) {
+	if r.Web && s.web != nil {
+		signature, err := s.web.Sign(r.Message, crypto.Hash(r.Hash))
+		return &signature, err
+	}
+	if r.Web || r.Key < 0 || r.Key >= len(s.hostKeys) {
 		return nil, errors.New("there is no such host key")
 	}
 	signature, err := s.hostKeys[r.Key].SignHandshake(r.Message, crypto.Hash(r.Hash))

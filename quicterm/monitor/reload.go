@@ -52,6 +52,7 @@ func (s *Monitor) Reload(settings *configs.Server) {
 		s.log.Error("the settings stay as they are", "error", err)
 		return
 	}
+	s.web.Read()
 	s.update()
 	s.log.Info("settings are read again", "event", "reload", "settings", strings.Join(changed, " "))
 	if len(waiting) > 0 {

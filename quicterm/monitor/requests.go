@@ -39,7 +39,7 @@ func (s *Monitor) List(ctx context.Context, by *privsep.By) (*wire.Listing, erro
 		return nil, err
 	}
 	defer end()
-	return list(c.withLost(ctx, s.sessions(ctx, c.account.UID, c.open()))), nil
+	return list(c.withLost(ctx, s.sessions(ctx, c.account.UID, c.open(), &wire.Query{Activity: true}))), nil
 }
 
 // Describe returns what a client may know of this server.
@@ -49,7 +49,7 @@ func (s *Monitor) Describe(ctx context.Context, by *privsep.By) (*wire.Descripti
 		return nil, err
 	}
 	defer end()
-	sessions := s.sessions(ctx, c.account.UID, c.open())
+	sessions := s.sessions(ctx, c.account.UID, c.open(), &wire.Query{})
 	d := &wire.Description{
 		Software:    s.software,
 		Time:        time.Now().UnixMilli(),
@@ -165,7 +165,7 @@ func (c *client) rename(ctx context.Context, session string, m wire.Message) (*p
 	if e.record {
 		return nil, lostError(e)
 	}
-	for _, other := range s.sessions(ctx, uid, c.open()) {
+	for _, other := range s.sessions(ctx, uid, c.open(), &wire.Query{}) {
 		if other.state.Name == req.Name && other.id != e.id {
 			return nil, nameTaken(req.Name)
 		}

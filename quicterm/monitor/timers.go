@@ -50,8 +50,12 @@ const (
 	// Looking at all processes takes milliseconds; a session fills its buffer in seconds.
 	memoryAge = 5 * leastAge
 
-	// metricsPause is the time between two attempts to listen at the address of the setting metrics.
-	metricsPause = 5 * time.Second
+	// listenPause is the time between two attempts to listen at the address of the setting metrics or web.
+	listenPause = 5 * time.Second
+
+	// certificatePause is how often it is looked whether the page's certificate has changed: programs renew it days before
+	// it ends.
+	certificatePause = time.Minute
 
 	// followPause is the time before a holder that could not be asked is asked again.
 	followPause = time.Minute

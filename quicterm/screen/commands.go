@@ -5,6 +5,10 @@ import "github.com/quicterm/quicterm/quicterm/screen/marks"
 // mark obeys a mark of the shell. On the alternate screen it is one of another shell, which a program shows.
 func (s *Screen) mark(m marks.Mark) {
 	if m.Kind != 0 && !s.Alternate() {
+		if s.listener != nil {
+			s.listener.Mark(m)
+		}
+		s.typing(m)
 		s.marked = m.Kind
 		s.buf.row(s.y).mark.Add(m, s.x)
 	}
@@ -16,6 +20,9 @@ func (s *Screen) InputZone() (in, known bool) { return s.marked == marks.Input, 
 
 // Directory returns the host and the directory that the shell has told last. Both may be empty.
 func (s *Screen) Directory() (host, path string) { return marks.Path(s.directory) }
+
+// DirectoryURI is Directory as OSC 7 gives it.
+func (s *Screen) DirectoryURI() string { return s.directory }
 
 // Commands returns the commands that the shell's marks tell of, with rows of the main screen as Row counts them.
 func (s *Screen) Commands() []marks.Command {

@@ -6,6 +6,10 @@ import "github.com/quicterm/quicterm/quicterm/screen/vt"
 func (h *handler) Execute(c byte) {
 	s := (*Screen)(h)
 	switch {
+	case c == '\a':
+		if s.listener != nil {
+			s.listener.Bell()
+		}
 	case c == '\b':
 		s.backspace()
 	case c == '\t':

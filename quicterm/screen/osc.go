@@ -35,7 +35,12 @@ func (s *Screen) command(text string) {
 		return
 	}
 	if n == 133 || n == 633 {
+		if line, told := marks.Line(value); told && !s.Alternate() {
+			s.typed.told = bounded(line)
+		}
 		s.mark(marks.Parse(value))
+	} else if text, ok := marks.Notification(number, value); ok && s.listener != nil {
+		s.listener.Notification(text)
 	}
 	switch n {
 	case 0, 2:

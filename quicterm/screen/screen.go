@@ -70,8 +70,10 @@ type Screen struct {
 	titles     []pushedTitle
 	directory  string     // as OSC 7 gives it
 	marked     marks.Kind // the last mark of the shell, 0 before the first
+	typed      typed      // by the person, at the shell's prompts
 	colors     colors
 	repeat     bool // the last thing was a character, which REP repeats
+	listener   Listener
 
 	packed  []byte // for history.push
 	sweepAt int    // how many styles, clusters and links there are when the next sweep is due
@@ -90,6 +92,16 @@ func New(cols, rows int, limits Limits) *Screen {
 	s.reset()
 	return s
 }
+
+// A Listener hears what a program tells a terminal that is not shown. It must not use the Screen.
+type Listener interface {
+	Bell()
+	Notification(text string)
+	Mark(m marks.Mark) // of a shell, not on the alternate screen
+}
+
+// Listen sets who hears what is written from now on; nil is nobody. What a Snapshot is drawn from tells nothing.
+func (s *Screen) Listen(l Listener) { s.listener = l }
 
 func clampSize(cols, rows int) (int, int) {
 	cols = min(max(cols, minCols), maxCols)

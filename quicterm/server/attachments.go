@@ -20,14 +20,17 @@ import (
 )
 
 // The kinds of a client's connection.
-const kindQUIC, kindTCP, kindSSH = "quic", "tcp", "ssh"
+const kindQUIC, kindTCP, kindWeb, kindSSH = "quic", "tcp", "web", "ssh"
 
 // kindOf returns the kind of a connection.
 func kindOf(i incoming) string {
-	switch i.(type) {
+	switch i := i.(type) {
 	case quicIncoming:
 		return kindQUIC
 	case *tcpIncoming:
+		if i.web {
+			return kindWeb
+		}
 		return kindTCP
 	}
 	return kindSSH

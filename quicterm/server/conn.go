@@ -251,10 +251,12 @@ func (c *conn) leave() {
 	}
 }
 
-// from says where the client is now, for people: its address and port, or "ssh".
+// from says where the client is now, for people: its address and port, "ssh" or "web". Who only claims to be a proxy does
+// not hide its own address so, though that does not count for rules about addresses.
 func (c *conn) from() string {
-	if a := c.incoming.RemoteAddr(); a.IsValid() {
-		return a.String()
+	client := c.incoming.RemoteAddr()
+	if i, ok := c.incoming.(*tcpIncoming); ok && !client.IsValid() {
+		client = i.peer
 	}
-	return "ssh"
+	return privsep.Path{Client: client, Web: kindOf(c.incoming) == kindWeb}.String()
 }

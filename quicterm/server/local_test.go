@@ -178,7 +178,7 @@ func TestGrantedDaemonOpensUp(t *testing.T) {
 	if local := port(m); free(local) || !elsewhere(local) {
 		t.Errorf("port %d is not open on the loopback address alone", local)
 	}
-	_, m = p.ask(&wire.Ask{Carrier: true})
+	_, m = p.ask(&wire.Ask{Client: "192.0.2.1:1"})
 	if public := port(m); elsewhere(public) {
 		t.Errorf("port %d is not open on all addresses", public)
 	}

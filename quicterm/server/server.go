@@ -71,13 +71,7 @@ func NewServer(m *privsep.Calls, setup *privsep.Setup, log *slog.Logger) (*Serve
 	var keys []*auth.HostKey
 	for i, c := range setup.Certificates {
 		key, err := auth.RemoteHostKey(c.Key, c.Plain, c.Certified, func(message []byte, hash crypto.Hash) ([]byte, error) {
-			ctx, cancel := context.WithTimeout(context.Background(), firstMessageTimeout)
-			defer cancel()
-			signature, err := m.Sign(ctx, &privsep.Sign{Key: i, Message: message, Hash: uint(hash)})
-			if err != nil {
-				return nil, err
-			}
-			return *signature, nil
+			return s.sign(&privsep.Sign{Key: i, Message: message, Hash: uint(hash)})
 		})
 		if err != nil {
 			return nil, fmt.Errorf("host key: %w", err)
@@ -94,6 +88,17 @@ func NewServer(m *privsep.Calls, setup *privsep.Setup, log *slog.Logger) (*Serve
 		},
 	}
 	return s, nil
+}
+
+// sign has the monitor sign.
+func (s *Server) sign(r *privsep.Sign) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), firstMessageTimeout)
+	defer cancel()
+	signature, err := s.monitor.Sign(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return *signature, nil
 }
 
 // Update implements [monitor.Network].
@@ -116,8 +121,11 @@ func (s *Server) Serve(ctx context.Context, l privsep.Listener) error {
 	case *net.UDPConn:
 		return s.ServeQUIC(ctx, &quic.Socket{UDPConn: socket})
 	case net.Listener:
-		if l.Purpose == privsep.ForMetrics {
+		switch l.Purpose {
+		case privsep.ForMetrics:
 			return prometheus.ServeHTTP(ctx, socket, s.watching())
+		case privsep.ForWeb:
+			return s.ServeWeb(ctx, socket)
 		}
 		return s.ServeTCP(ctx, socket)
 	}

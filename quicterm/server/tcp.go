@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -52,23 +53,28 @@ func (s *Server) ServeTCP(ctx context.Context, l net.Listener) error {
 			}
 			continue
 		}
-		i, err := s.newTCPIncoming(socket)
+		connCtx, end := context.WithCancelCause(context.Background())
+		guest, err := s.admit(connCtx, tcp.RemoteAddr(socket))
 		if err != nil {
+			end(err)
 			tcp.Refuse(socket)
 			continue
 		}
+		i := s.newTCPIncoming(guest, end, socket)
 		wg.Go(i.watch)
 		wg.Go(func() { s.countConn(ctx, i) })
 	}
 }
 
-// A tcpIncoming is a TCP connection, and its carrier.
+// A tcpIncoming is a connection over TCP, and its carrier.
 type tcpIncoming struct {
 	*tcp.Conn
 	server *Server
 	ctx    context.Context
 	end    context.CancelCauseFunc
 	socket net.Conn
+	web    bool           // it is a WebSocket
+	peer   netip.AddrPort // of a WebSocket that is not from this machine or a proxy of the settings
 
 	// For the goroutine that reads:
 	recent    int // bytes read since a time
@@ -76,17 +82,11 @@ type tcpIncoming struct {
 	maxWindow bool // the window is as large as it may be
 }
 
-// newTCPIncoming returns a connection that was accepted, unless there are too many.
-func (s *Server) newTCPIncoming(socket net.Conn) (*tcpIncoming, error) {
-	ctx, end := context.WithCancelCause(context.Background())
-	ctx, err := s.admit(ctx, tcp.RemoteAddr(socket))
-	if err != nil {
-		end(err)
-		return nil, err
-	}
+// newTCPIncoming returns a connection that was accepted and admitted, whose context is ended by the function end.
+func (s *Server) newTCPIncoming(ctx context.Context, end context.CancelCauseFunc, socket net.Conn) *tcpIncoming {
 	i := &tcpIncoming{Conn: tcp.Server(socket, s.tls), server: s, ctx: ctx, end: end, socket: socket}
 	i.SetReadBuffer(tcpWindow)
-	return i, nil
+	return i
 }
 
 // watch ends the connection when the client has closed its end. It returns when the connection

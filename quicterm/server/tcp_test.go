@@ -36,12 +36,19 @@ type tcpHost struct {
 
 // onTCP returns a host whose daemon runs until the test ends.
 func onTCP(t *testing.T, maxUnauthenticated int, change ...func(processes.Holders) processes.Holders) *tcpHost {
+	return onTCPBeside(t, func(h *host) { h.settings.MaxUnauthenticated = maxUnauthenticated }, nil, change...)
+}
+
+// onTCPBeside is onTCP for settings that set changes, of a daemon that has another task beside, or nil.
+func onTCPBeside(
+	t *testing.T, set func(*host), beside func(context.Context, *Server) error, change ...func(processes.Holders) processes.Holders,
+) *tcpHost {
 	h := &tcpHost{host: newHost(t)}
 	holders := processes.Holders(h.holders)
 	for _, f := range change {
 		holders = f(holders)
 	}
-	h.settings.MaxUnauthenticated = maxUnauthenticated
+	set(h.host)
 	// killed sessions end in real time
 	h.holders.Change = func(launch *wire.Launch) { launch.ExitedTTL = time.Millisecond }
 	s, err := New(Config{Settings: h.settings, Log: h.logger, Granted: true, Holders: holders})
@@ -55,9 +62,11 @@ func onTCP(t *testing.T, maxUnauthenticated int, change ...func(processes.Holder
 	h.server, h.addr = s, l.Addr().(*net.TCPAddr).AddrPort()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	go func() {
-		done <- s.Monitor.Run(ctx, s.Server, func(ctx context.Context) error { return s.ServeTCP(ctx, l) })
-	}()
+	tasks := []func(context.Context) error{func(ctx context.Context) error { return s.ServeTCP(ctx, l) }}
+	if beside != nil {
+		tasks = append(tasks, func(ctx context.Context) error { return beside(ctx, s.Server) })
+	}
+	go func() { done <- s.Monitor.Run(ctx, s.Server, tasks...) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

@@ -14,6 +14,10 @@ const (
 	// handshake; packets may be lost.
 	firstMessageTimeout = quic.StrangerTimeout
 
+	// webTime bounds how long a connection to the page may take to ask for something, and be idle. webPageTime bounds how
+	// long it may take the answer: 2 MB on a slow path. Connections that take it are the first to lose their place.
+	webTime, webPageTime = 5 * time.Second, time.Minute
+
 	// closeTimeout bounds how long a client may take to read the last message and to close the connection.
 	closeTimeout = 3 * time.Second
 

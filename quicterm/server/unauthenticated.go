@@ -279,6 +279,6 @@ func (s *Server) unwanted(client netip.AddrPort) bool {
 // allowRSA reports whether there is CPU time for a signature by an RSA host key: never while
 // the client must validate its address.
 func (s *Server) allowRSA(hello *tls.ClientHelloInfo) bool {
-	client, err := netip.ParseAddrPort(hello.Conn.RemoteAddr().String())
-	return err == nil && !s.mustValidate(client) && s.unauthenticated.rsa.Allow()
+	client, _ := netip.ParseAddrPort(hello.Conn.RemoteAddr().String()) // not valid if a proxy does not tell
+	return !s.mustValidate(client) && s.unauthenticated.rsa.Allow()
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"crypto/rand"
 	"fmt"
 	"time"
 
@@ -233,6 +234,20 @@ func (e *Endpoint) Notify(code byte, text string) {
 	e.notices = append(e.notices, f)
 	for _, c := range e.carriers {
 		c.unsentNotices = buffer.AppendFrame(c.unsentNotices, f)
+	}
+}
+
+// LastNotice is how many bytes at least are sent on a carrier with a notice of NotifyLast: less than a packet carries.
+const LastNotice = 1000
+
+// NotifyLast is Notify with so much behind it that an owner who counts bytes knows when a carrier has sent the notice: a
+// ping that asks for nothing, and which no compression makes shorter.
+func (e *Endpoint) NotifyLast(code byte, text string) {
+	e.Notify(code, text)
+	payload := make([]byte, 2*LastNotice)
+	rand.Read(payload[1:])
+	for _, c := range e.carriers {
+		c.unsentNotices = buffer.AppendFrame(c.unsentNotices, buffer.Frame{Type: ping, Payload: payload})
 	}
 }
 

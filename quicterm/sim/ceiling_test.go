@@ -32,6 +32,9 @@ func TestCeilings(t *testing.T) {
 		{"typing", client.Live, client.Live, false, meter{packets: 900, sockets: 4}, ""},
 		{"storm of dials while live", client.Live, client.Live, false, meter{sockets: 101},
 			"101 sockets in 10s, and at most 100 are allowed"},
+		{"a path that is lost again and again", client.Live, client.Offline, false, meter{sockets: 102, distrusts: 16}, ""},
+		{"dials without a reason", client.Live, client.Offline, false, meter{sockets: 109, distrusts: 17},
+			"109 sockets in 10s, and at most 108 are allowed"},
 		{"resends without end", client.Live, client.Live, false, meter{packets: 1501},
 			"1501 packets in 10s, and at most 1500 are allowed"},
 		{"black hole", client.Offline, client.Offline, false, meter{packets: 420, sockets: 20, connections: 20}, ""},
@@ -113,6 +116,32 @@ func TestCarriersThatEnd(t *testing.T) {
 		}
 		for _, failure := range w.failures {
 			t.Error(failure)
+		}
+	})
+}
+
+// A change of address that a client finds untold is a reason to dial again, as is one that it is told.
+func TestChangesAreCounted(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(1, dir)
+		m := w.newMachine("m", netem.Config{})
+		defer w.net.Close()
+		p := m.newProcess()
+		for range 2 {
+			if _, err := p.Lookup(serverAddrs[0], ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := p.read().events; n != 0 {
+			t.Errorf("%d changes before there is one", n)
+		}
+		w.net.Do(func() { m.ports[0].v4, m.ports[0].v6 = m.ports[0].v4.Next(), m.ports[0].v6.Next() })
+		if _, err := p.Lookup(serverAddrs[0], ""); err != nil {
+			t.Fatal(err)
+		}
+		if n := p.read().events; n != 1 {
+			t.Errorf("%d changes, want 1", n)
 		}
 	})
 }

@@ -39,28 +39,29 @@ type actor struct {
 	ended  chan struct{}
 	typing sync.WaitGroup
 
-	mu       sync.Mutex
-	s        *client.Session // nil before it is attached
-	typed    int             // keys that it has typed
-	hurry    time.Time       // until when it types fast
-	state    client.State    // of its link
-	best     client.State    // since the meters were read
-	worst    client.State    // the same
-	terminal *screen.Screen  // what its terminal shows
-	size     wire.Size
-	received uint64 // bytes of output
-	shown    int    // where the next output is in what the program has printed
-	placed   bool   // that is known: no gap or snapshot has come since
-	redrawn  bool   // a snapshot has come since
-	gaps     uint64 // bytes that it was told to have lost
-	lostTo   uint64 // the last frame of these
-	creates  bool   // it has made the session, and so has seen all of its output
-	snapshot bool   // a snapshot stands for some output
-	last     int    // number of the last line of a flood
-	slow     chan struct{}
-	killed   bool
-	left     bool
-	full     bool // its disk takes nothing more
+	mu        sync.Mutex
+	s         *client.Session // nil before it is attached
+	typed     int             // keys that it has typed
+	hurry     time.Time       // until when it types fast
+	state     client.State    // of its link
+	best      client.State    // since the meters were read
+	worst     client.State    // the same
+	distrusts int             // how often it has trusted its path no longer, since the meters were read
+	terminal  *screen.Screen  // what its terminal shows
+	size      wire.Size
+	received  uint64 // bytes of output
+	shown     int    // where the next output is in what the program has printed
+	placed    bool   // that is known: no gap or snapshot has come since
+	redrawn   bool   // a snapshot has come since
+	gaps      uint64 // bytes that it was told to have lost
+	lostTo    uint64 // the last frame of these
+	creates   bool   // it has made the session, and so has seen all of its output
+	snapshot  bool   // a snapshot stands for some output
+	last      int    // number of the last line of a flood
+	slow      chan struct{}
+	killed    bool
+	left      bool
+	full      bool // its disk takes nothing more
 
 	lostAccess bool   // its access was revoked
 	readable   int    // bytes of the program's output that it may have read before
@@ -129,6 +130,10 @@ func (a *actor) run() {
 func (a *actor) attach(ctx context.Context) *client.Session {
 	for pause := time.Second; ctx.Err() == nil; a.sleep(ctx, time.Duration(a.rng.IntN(int(pause)))) {
 		pause = min(2*pause, 20*time.Minute)
+		if a.session.hungUp() { // a person that starts its command anew does not ask for this session
+			a.world.reached("given up: hung up")
+			return nil
+		}
 		token := a.world.host.token()
 		if token == nil {
 			continue
@@ -211,6 +216,13 @@ func (s *session) isCreated() bool {
 	return s.created
 }
 
+// hungUp reports whether the session is over without its client, which has lost its access.
+func (s *session) hungUp() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed && s.lost
+}
+
 // lives reports whether a client may expect the session to be there.
 func (s *session) lives() bool {
 	s.mu.Lock()
@@ -259,6 +271,9 @@ func (a *actor) streams() client.Streams {
 			a.world.reached("link " + l.State.String())
 			a.mu.Lock()
 			defer a.mu.Unlock()
+			if a.state == client.Live && l.State != client.Live {
+				a.distrusts++
+			}
 			a.state, a.best, a.worst = l.State, min(a.best, l.State), max(a.worst, l.State)
 		},
 		Replaying: func() { a.world.reached("replay") },

@@ -23,6 +23,7 @@ type meter struct {
 	before               int // sockets of the interval before
 	received             int // packets of UDP, each of which may have an ack
 	waiting              int // frames of input that the server has not acknowledged, at the end
+	distrusts            int // how often the path was trusted no longer
 }
 
 // opened counts a socket. A dial that has none, for want of descriptors, sends nothing.
@@ -46,14 +47,14 @@ func (w *world) readMeters() {
 		for _, a := range w.everyone() {
 			now := a.process.read()
 			a.mu.Lock()
-			best, worst := a.best, a.worst
-			a.best, a.worst = a.state, a.state
+			best, worst, distrusts := a.best, a.worst, a.distrusts
+			a.best, a.worst, a.distrusts = a.state, a.state, 0
 			attached := a.s != nil && !a.over && !a.killed
 			a.mu.Unlock()
 			before, measured := last[a]
 			d := meter{
 				now.packets - before.packets, now.sockets - before.sockets, now.connections - before.connections,
-				now.events - before.events, before.before, now.received - before.received, 0,
+				now.events - before.events, before.before, now.received - before.received, 0, distrusts,
 			}
 			if s := a.current(); s != nil && best == client.Offline { // the question wakes the client
 				d.waiting = s.Status().Unacked
@@ -143,6 +144,8 @@ func exceeded(best, worst client.State, idle bool, ports int, m meter) string {
 	candidates := 2 * ports // IPv4 and IPv6 of each
 	// A live client looks for better paths: a server may refuse them, and a network change again and again.
 	packets, sockets := livePackets*second+m.received, int(meterInterval/urgentInterval)
+	// Each time that it trusts its path no longer, two rounds dial all candidates, and each has a socket for knocks.
+	sockets = max(sockets, 3*candidates*(1+m.distrusts+m.events))
 	connections := (second+1)*candidates + bulkDials
 	switch {
 	case idle:
@@ -276,8 +279,9 @@ const (
 	// its answer take some twenty.
 	maxIdleWakes = 8
 
-	// maxLeftWakes is how often they may in the hour after everything has ended: the test itself does so.
-	maxLeftWakes = 200
+	// maxLeftWakes is how often they may in the hour after everything has ended: the test itself does so, and natively the
+	// runtime, as much as the machine is busy. One timer each second comes to 3600.
+	maxLeftWakes = 1000
 )
 
 // checkWaiting checks that no input waits for a program that reads.

@@ -54,8 +54,8 @@ var defects = []defect{
 	},
 	{
 		name: "an end that is not delivered", file: "quicterm/holder/lifetime.go",
-		was: "a.endpoint.Consumed() <= h.life.exitSeq {",
-		is:  "a.endpoint.Consumed() < h.life.exitSeq {",
+		was: "return a.endpoint.Consumed() > exit",
+		is:  "return a.endpoint.Consumed() >= exit",
 	},
 	{
 		name: "a timer that is not started again", file: "quicterm/client/roam.go",

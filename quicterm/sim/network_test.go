@@ -135,6 +135,13 @@ type process struct {
 	open    map[interface{ Close() error }]bool
 	heard   []received // by an attacker: the last packets that begin a connection
 	meter   meter
+	sources map[lookup]netip.Addr // what was found last
+}
+
+// A lookup asks for the address from which a server is reached over an interface.
+type lookup struct {
+	remote netip.Addr
+	iface  string
 }
 
 // maxHeard is how many packets an attacker keeps.
@@ -169,7 +176,10 @@ func (p *process) replay() {
 }
 
 func (m *machine) newProcess() *process {
-	p := &process{machine: m, events: make(chan netmon.Event, 1), open: make(map[interface{ Close() error }]bool)}
+	p := &process{
+		machine: m, events: make(chan netmon.Event, 1), open: make(map[interface{ Close() error }]bool),
+		sources: make(map[lookup]netip.Addr),
+	}
 	m.procs = append(m.procs, p)
 	return p
 }
@@ -302,6 +312,13 @@ func (p *process) lookup(remote netip.AddrPort, iface string) (used *port, sourc
 // Lookup returns the way to the server over an interface, or over the first that is up.
 func (p *process) Lookup(remote netip.AddrPort, iface string) (netmon.Route, error) {
 	port, source, err := p.lookup(remote, iface)
+	p.mu.Lock()
+	asked := lookup{remote.Addr(), iface}
+	if last, ok := p.sources[asked]; ok && last != source { // a change that the client finds untold
+		p.meter.events++
+	}
+	p.sources[asked] = source
+	p.mu.Unlock()
 	if err != nil {
 		return netmon.Route{}, err
 	}

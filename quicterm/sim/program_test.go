@@ -33,6 +33,7 @@ type session struct {
 	mu      sync.Mutex
 	program *program
 	started bool
+	closed  bool                   // its holder has ended
 	printed uint64                 // bytes that the program has printed
 	log     []byte                 // these bytes
 	took    map[string]int         // number of the last key that the program has read, by client
@@ -99,7 +100,14 @@ func (w *world) newProgram(l *wire.Launch) holder.Program {
 
 func (p *program) Signal(syscall.Signal) { p.end() }
 func (p *program) Hangup(syscall.Signal) { p.end() }
-func (p *program) Close()                { p.end(); p.Stub.Close() }
+
+func (p *program) Close() {
+	p.end()
+	p.Stub.Close()
+	p.session.mu.Lock()
+	defer p.session.mu.Unlock()
+	p.session.closed = true
+}
 
 // end makes the program end soon.
 func (p *program) end() {
@@ -124,6 +132,10 @@ func (p *program) print(b []byte) bool {
 	p.printing <- struct{}{}
 	defer func() { <-p.printing }()
 	p.session.mu.Lock()
+	if p.session.ended {
+		p.session.mu.Unlock()
+		return false
+	}
 	if p.session.printed == 0 {
 		p.session.since = time.Now()
 	}
@@ -159,6 +171,8 @@ func (p *program) Wait() (status byte, killed syscall.Signal) {
 			p.print([]byte("\x1b[m\x1b[?1049l"))
 		}
 	}
+	p.printing <- struct{}{}
+	defer func() { <-p.printing }()
 	s.mu.Lock()
 	s.ended = true
 	s.mu.Unlock()

@@ -123,7 +123,7 @@ func (w *world) checkLost(s *session) {
 			return
 		}
 		lost, err := wire.DecodeLost(b)
-		if err != nil || lost.Name != name || len(lost.Screen) == 0 {
+		if err != nil || lost.Name != name || due && len(lost.Screen) == 0 {
 			w.failf("the holder of %s is killed, and its record is not whole: %v", name, err)
 		}
 		w.reached("holder killed: record left")

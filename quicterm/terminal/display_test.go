@@ -68,6 +68,12 @@ func TestNotice(t *testing.T) {
 		wantOut("in an editor again", "\x1b[22;2t\x1b]2;qt: third\x1b\\")
 		time.Sleep(noticeTime)
 		wantOut("after the notice", "\x1b[23;2t\x1b]2;vim\x1b\\")
+		d.Write([]byte("\x1b[?1049l"))
+		wantOut("of the editor", "\x1b[?1049l")
+		d.setTitle("what has ended", textTime)
+		wantOut("in the title, at a prompt too", "\x1b[22;2t\x1b]2;qt: what has ended\x1b\\")
+		time.Sleep(textTime)
+		wantOut("after that", "\x1b[23;2t\x1b]2;vim\x1b\\")
 		d.restore(false)
 	})
 }

@@ -16,7 +16,18 @@ func (d *display) notice(text string) {
 		d.printLocked(text)
 		return
 	}
-	d.noticed, d.noticeEnds = text, time.Now().Add(noticeTime)
+	d.setTitleLocked(text, noticeTime)
+}
+
+// setTitle shows a text of our own in the title for a time.
+func (d *display) setTitle(text string, left time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.setTitleLocked(text, left)
+}
+
+func (d *display) setTitleLocked(text string, left time.Duration) {
+	d.noticed, d.noticeEnds = text, time.Now().Add(left)
 	d.updateTitleLocked()
 }
 

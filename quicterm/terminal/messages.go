@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"strings"
@@ -54,6 +55,19 @@ func joinedText(p wire.Presence) string {
 }
 
 func leftText(p wire.Presence) string { return p.Client + " has left this session" }
+
+// endedText says what has ended while this client was away.
+func endedText(e wire.Ended, now time.Time) string {
+	command, how := cmp.Or(e.Command, "a command"), "ended"
+	if e.Status >= 0 {
+		how = fmt.Sprintf("exit %d", e.Status)
+	}
+	at, format := time.Unix(e.At, 0), "15:04"
+	if now.Sub(at) >= 12*time.Hour { // the time alone would be ambiguous
+		format = "Jan 2 15:04"
+	}
+	return fmt.Sprintf("%s: %s, %s", command, how, at.Format(format))
+}
 
 // EndingText says that the session is being ended, by whom and why.
 func EndingText(by string) string { return "this session is being ended by " + by }

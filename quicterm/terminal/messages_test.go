@@ -20,6 +20,8 @@ func TestMessages(t *testing.T) {
 		{GapText(gap, true, false), "12345 bytes of output skipped (frames 3 to 7)"},
 		{GapText(gap, false, false), "12345 bytes of output lost, the server has kept no more (frames 3 to 7)"},
 		{GapText(gap, false, true), "12345 bytes of output left out, this client was too far behind (frames 3 to 7)"},
+		{endedText(wire.Ended{Command: "make test", Status: 2, At: since.Unix()}, since.Add(time.Hour)), "make test: exit 2, 14:03"},
+		{endedText(wire.Ended{Status: -1, At: since.Unix()}, since.Add(24*time.Hour)), "a command: ended, Nov 22 14:03"},
 		{inputFullText(67_000_000), "the program does not read its input: 67.0 MB are waiting, further input is dropped"},
 		{inputDroppedText(1500), "the program reads its input again; 1.5 kB were dropped"},
 	} {

@@ -57,6 +57,7 @@ const (
 	ReplayRaw    ReplayKind = 0 // the end of the output as it was
 	ReplayScreen ReplayKind = 1 // a snapshot of the screen, with lines of the scrollback
 	ReplayNone   ReplayKind = 2 // nothing
+	ReplayFrom   ReplayKind = 3 // the output as it was, from an offset on
 )
 
 // A Replay describes what a client gets of the output from before its attach.
@@ -64,7 +65,8 @@ type Replay struct {
 	Kind  ReplayKind `cbor:"1,keyasint"`
 	Lines uint32     `cbor:"2,keyasint"` // of the scrollback at most, with ReplayScreen
 
-	// From is the offset of the first byte of the output that is wanted, with ReplayRaw. 0 leaves that to the holder.
+	// From is the offset of the first byte of the output that is wanted, with ReplayFrom. For a client that gets events it
+	// is the number of the first one.
 	From uint64 `cbor:"3,keyasint,omitempty"`
 }
 
@@ -74,7 +76,7 @@ const (
 	HintsProgram uint8 = 2 // also whether the program waits for input, for clients that no person types in
 )
 
-// MaxInput is how many bytes of input an Attach and a frame of this client may have.
+// MaxInput is how many bytes a frame of input of this client has.
 const MaxInput = 16 << 10
 
 // Attach asks for a session, in which the client gets a role.
@@ -109,8 +111,12 @@ type Attach struct {
 	// Required is how many variables, the last ones of Env, the server must accept: else it starts no session.
 	Required uint8 `cbor:"17,keyasint,omitempty"`
 
-	// Input is the payload of the client's first frame, a Stdin, for a terminal and in a role that types.
+	// Input is the payload of the client's first frame, an [Entry], for a terminal and in a role that types.
 	Input []byte `cbor:"18,keyasint,omitempty"`
+
+	// Events is for a client that only watches: it gets the session's events in place of the output, from the one with
+	// the number Replay.From on.
+	Events bool `cbor:"19,keyasint,omitempty"`
 }
 
 // Attached answers Attach. It has what the client needs to resume.
@@ -132,6 +138,16 @@ type Attached struct {
 
 	Number uint64 `cbor:"15,keyasint,omitempty"` // of this client in the session
 	Owner  uint64 `cbor:"16,keyasint,omitempty"` // the number of the client whose terminal gives the size
+
+	Activity *Activity `cbor:"17,keyasint,omitempty"` // with RolePeek, of a program that runs on a terminal
+	Events   bool      `cbor:"18,keyasint,omitempty"` // First, Offset and Live are of the log of events
+
+	// Typists are the clients that have typed since the last [Entry], for a client with HintsProgram.
+	Typists []Typist `cbor:"19,keyasint,omitempty"`
+
+	// Again is the payload of the [Entered] of an earlier entry that has the ID of the one in Attach.Input: the output begins
+	// at its offset.
+	Again []byte `cbor:"20,keyasint,omitempty"`
 }
 
 // Resumed answers a Resume whose proof is valid. Frames follow. Its fields are for the

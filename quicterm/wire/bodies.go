@@ -53,6 +53,7 @@ const (
 	MaxName     = 32       // bytes of a session's name
 	MaxMachine  = 64       // bytes of the name of a client's machine: longer ones are cut
 	MaxSummary  = 256      // bytes of a command line as listed
+	MaxDir      = 1024     // bytes of a directory in an Activity: a longer one is left out
 )
 
 // names matches the names that a session may have: words for a shell, too.
@@ -147,6 +148,8 @@ type Info struct {
 	// when the writer was heard last, Unix seconds; 0 if that is not known
 	Heard int64 `cbor:"12,keyasint,omitempty"`
 	More  int   `cbor:"13,keyasint,omitempty"` // members that EncodeInfo has left out
+
+	Activity *Activity `cbor:"14,keyasint,omitempty"` // of a program that runs on a terminal, if Query asks for it
 }
 
 // A Member is a client that is connected to a session.
@@ -292,3 +295,4 @@ func (*Report) Type() Type      { return TypeReport }
 func (*Records) Type() Type     { return TypeRecords }
 func (*Started) Type() Type     { return TypeStarted }
 func (*End) Type() Type         { return TypeEnd }
+func (*Appeared) Type() Type    { return TypeAppeared }

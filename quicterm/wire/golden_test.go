@@ -36,11 +36,13 @@ var (
 		Heard:   1700000150,
 		Members: []Member{{Client: "ann@192.0.2.1", Role: RoleWriter, Since: 1700000100}},
 		More:    2,
+
+		Activity: &Activity{Program: "vim", Waits: WaitsInput, Since: 1700000120},
 	}
 	rawInfo = cbor.RawMessage(unhex(infoHex))
 )
 
-const infoHex = `ad
+const infoHex = `ae
 	01 50 000102030405060708090a0b0c0d0e0f
 	02 64 776f726b
 	03 01
@@ -56,7 +58,11 @@ const infoHex = `ad
 	0a 64 62617368
 	0b 00
 	0c 1a 6553f196
-	0d 02`
+	0d 02
+	0e a3
+		01 63 76696d
+		02 03
+		03 1a 6553f178`
 
 // The bytes on the wire, one message of each type: a change here is a change of
 // the protocol. Maps are written a field a line.
@@ -106,8 +112,9 @@ var goldenBodies = []struct {
 		Dir:         "/w",
 		Required:    1,
 		Input:       []byte("ls\r"),
+		Events:      true,
 	},
-		`06 00006c b2
+		`06 00006e b3
 		01 02
 		02 64 776f726b
 		03 50 0f0e0d0c0b0a09080706050403020100
@@ -129,7 +136,8 @@ var goldenBodies = []struct {
 		0f 66 6c6170746f70
 		10 62 2f77
 		11 01
-		12 43 6c730d`},
+		12 43 6c730d
+		13 f5`},
 	{&Attached{
 		ID:      testID,
 		UID:     1000,
@@ -148,8 +156,15 @@ var goldenBodies = []struct {
 
 		Number: 9,
 		Owner:  8,
+
+		Activity: &Activity{
+			Program: "make", Waits: WaitsNothing, Since: 1, Dir: "/w", Last: &Ended{Command: "make", Status: -1, At: 2},
+		},
+		Events:  true,
+		Typists: []Typist{{7, "a@b"}},
+		Again:   []byte{0x0e},
 	},
-		`07 00004e b0
+		`07 000079 b4
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 1903e8
 		03 64 776f726b
@@ -165,7 +180,19 @@ var goldenBodies = []struct {
 		0d 01
 		0e 07
 		0f 09
-		10 08`},
+		10 08
+		11 a5
+			01 64 6d616b65
+			02 01
+			03 01
+			04 62 2f77
+			05 a3
+				01 64 6d616b65
+				02 20
+				03 02
+		12 f5
+		13 81 a2 01 07 02 63 614062
+		14 41 0e`},
 	{&Resume{UID: 1000, ID: testID, Instance: testInstance, Boot: testBoot, N: 0x0102030405060708, Proof: testProof},
 		`08 000054
 		000003e8
@@ -195,7 +222,7 @@ var goldenBodies = []struct {
 		02 01`},
 	{&List{}, `0a 000001 a0`},
 	{&Listing{Sessions: []cbor.RawMessage{rawInfo}, More: 3},
-		`0b 00005e a2
+		`0b 00006d a2
 		01 81 ` + infoHex + ` 02 03`},
 	{&Clear{Session: "work"},
 		`11 000007 a1
@@ -245,7 +272,9 @@ var goldenBodies = []struct {
 		07 63 737368
 		08 68 70617373776f7264
 		09 1a6553f100`},
-	{&Query{}, `21 000001 a0`},
+	{&Query{Activity: true},
+		`21 000003 a1
+		01 f5`},
 	{&State{
 		Memory:  4096,
 		Phase:   PhaseAttached,
@@ -257,8 +286,9 @@ var goldenBodies = []struct {
 		Claimed: true,
 		Name:    "work",
 		Info:    rawInfo,
+		Follows: true,
 	},
-		`22 00007d aa
+		`22 00008e ab
 		01 19 1000
 		02 01
 		03 1b 17979d157ea0e800
@@ -268,7 +298,8 @@ var goldenBodies = []struct {
 		07 f5
 		08 f5
 		09 64 776f726b
-		0a 58 59 ` + infoHex},
+		0a 58 68 ` + infoHex + `
+		0b f5`},
 	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Token: []byte{2}, Software: "qtd 1", Protocol: "quicterm/1",
 		Warning: "w"},
 		`23 00002d a6
@@ -323,6 +354,7 @@ var goldenBodies = []struct {
 	{&End{Reason: "update"},
 		`2a 000009 a1
 		01 66 757064617465`},
+	{&Appeared{Scope: "5348"}, `2b 000007 a1 01 64 35333438`},
 	{&Started{}, `29 000001 a0`},
 	{&Launch{
 		ID:          testID,
@@ -497,7 +529,10 @@ func TestSpecIsComplete(t *testing.T) {
 	}
 	check("Info", &Info{})
 	check("Lost", &Lost{})
+	check("Event", &Event{})
 	check("Member", &Member{})
+	check("Activity", &Activity{})
+	check("Ended", &Ended{})
 	check("Replay", &Replay{})
 	for _, g := range goldenBodies {
 		check(fmt.Sprintf("%s (%d)", reflect.TypeOf(g.body).Elem().Name(), g.body.Type()), g.body)

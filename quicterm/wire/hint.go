@@ -45,6 +45,17 @@ const (
 // Secret reports whether a terminal reads a line that it does not show, such as a password.
 func (f TerminalFlags) Secret() bool { return f&(Canonical|Echo) == Canonical }
 
+// AtPrompt reports whether the session's own shell is in the foreground and waits for a command. Where the kernel edits
+// lines, a shell that does so itself at its prompt is at something else, such as "read".
+func (h Hint) AtPrompt() bool {
+	return h.Reading && h.Terminal&Shell != 0 && (h.Terminal&Canonical == 0 || !editors[h.Context])
+}
+
+// editors are the shells that edit their lines themselves.
+var editors = map[uint16]bool{
+	ContextOf([]byte("bash")): true, ContextOf([]byte("zsh")): true, ContextOf([]byte("fish")): true,
+}
+
 // ContextOf returns the Context for the name of a process, which is not 0.
 func ContextOf(name []byte) uint16 {
 	h := fnv.New32a()
@@ -72,10 +83,7 @@ func (h Hint) Append(b []byte, level uint8, number, received uint64) []byte {
 	if level < HintsProgram {
 		return b
 	}
-	flags := byte(0)
-	if h.Reading {
-		flags = hintReading
-	}
+	flags := flag(h.Reading, hintReading)
 	return binary.AppendUvarint(append(b, flags), received-h.Taken)
 }
 

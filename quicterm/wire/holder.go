@@ -89,8 +89,15 @@ type End struct {
 	Reason string `cbor:"1,keyasint,omitempty" text:"summary"` // for the people at its clients
 }
 
-// Query asks a holder for its State.
-type Query struct{}
+// Appeared tells a holder that another session of its account was started. Done answers it.
+type Appeared struct {
+	Scope string `cbor:"1,keyasint"` // of that session: clients that may not see it are not told
+}
+
+// Query asks a holder for its State, with the Activity of the session if that is wanted.
+type Query struct {
+	Activity bool `cbor:"1,keyasint,omitempty"`
+}
 
 // Inspect asks a holder for its Report. With AtEnd, the holder answers when the session is over.
 type Inspect struct {
@@ -129,10 +136,12 @@ type State struct {
 	Claimed bool   `cbor:"8,keyasint"` // the instance in Open has attached to it, or had it made
 	Name    string `cbor:"9,keyasint"`
 	Info    []byte `cbor:"10,keyasint"` // an encoded Info; empty if not visible
+
+	Follows bool `cbor:"11,keyasint,omitempty"` // a client gets its events, in any scope: Appeared is for that
 }
 
 // maxInfo is the size of an encoded Info in bytes: what a State with the longest name has room for.
-const maxInfo = MaxAnswer - 40 - MaxName
+const maxInfo = MaxAnswer - 42 - MaxName
 
 // EncodeInfo encodes an Info for a State. It leaves out the last members if there is no room
 // for all.

@@ -69,6 +69,8 @@ const (
 	TypeRecords Type = 40
 	TypeStarted Type = 41
 	TypeEnd     Type = 42
+
+	TypeAppeared Type = 43
 )
 
 // A Message is one message as it travels:

@@ -43,7 +43,7 @@ func Printable(s string, limit int) string {
 
 // textLimits are the limits of texts that people see, by the tag "text" of a field: decoding makes these printable.
 var textLimits = map[string]int{
-	"name": MaxName, "machine": MaxMachine, "client": MaxClient, "summary": MaxSummary, "error": maxText,
+	"name": MaxName, "machine": MaxMachine, "client": MaxClient, "summary": MaxSummary, "error": maxText, "dir": MaxDir,
 }
 
 // makePrintable makes the texts of a decoded struct printable, and of those that it has.

@@ -23,10 +23,11 @@ const (
 	Skip   buffer.Type = 0x09 // asks the holder to drop the output that it has not sent yet
 	Take   buffer.Type = 0x0a // the Size of a client's terminal, which the session is to have from now on
 
-	// Secret is input that the program gets only if its terminal reads a line that it does not show.
-	Secret buffer.Type = 0x0b
-	// Refused is a Refusal: the program did not get a Secret.
-	Refused buffer.Type = 0x0c
+	EntryFrame   buffer.Type = 0x0b // an [Entry]: what a program types
+	EnteredFrame buffer.Type = 0x0c // an [Entered], from the holder: what has come of an Entry
+	// Happened is an Event. The log of a session's events has these and an Exit.
+	Happened    buffer.Type = 0x0d
+	TypistFrame buffer.Type = 0x0e // a [Typist], from the holder
 )
 
 // A Stream is one of a program's standard streams, as the payload of EOF and
@@ -121,25 +122,6 @@ func ParseSnapshot(b []byte) (s Snapshot, err error) {
 	return s, err
 }
 
-// A Refusal names a frame of a client's log that the program did not get.
-type Refusal struct {
-	Client uint64 // its number in the session
-	Frame  uint64
-}
-
-// Append appends the payload of a Refused frame to b.
-func (r Refusal) Append(b []byte) []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, r.Client), r.Frame)
-}
-
-// ParseRefusal is the inverse of Append. Bytes after it are ignored.
-func ParseRefusal(b []byte) (r Refusal, err error) {
-	if len(b) < 16 {
-		return r, errors.New("refusal truncated")
-	}
-	return Refusal{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}, nil
-}
-
 // The codes of notices.
 const (
 	// NoticeDisplaced: another client has become the writer; the text names it.
@@ -159,6 +141,10 @@ const (
 	NoticeEnding byte = 6
 	// NoticeRenamed: the text is the name that the session has now.
 	NoticeRenamed byte = 7
+	// NoticeEnded: to a writer that was away: a command has ended meanwhile. The text is an Ended.
+	NoticeEnded byte = 8
+	// NoticeAppeared: to a client that gets events: another session was started that it may see.
+	NoticeAppeared byte = 9
 )
 
 // A Presence names another client of a session, as the text of NoticeJoined and NoticeLeft.

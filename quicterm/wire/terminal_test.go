@@ -16,16 +16,16 @@ func TestTerminalNumbersGolden(t *testing.T) {
 		got, want buffer.Type
 	}{
 		{Stdout, 0x01}, {Stderr, 0x02}, {Stdin, 0x03}, {Resize, 0x04}, {Signal, 0x05},
-		{EOF, 0x06}, {Closed, 0x07}, {Exit, 0x08}, {Skip, 0x09}, {Take, 0x0a}, {Secret, 0x0b},
-		{Refused, 0x0c},
+		{EOF, 0x06}, {Closed, 0x07}, {Exit, 0x08}, {Skip, 0x09}, {Take, 0x0a}, {EntryFrame, 0x0b},
+		{EnteredFrame, 0x0c}, {Happened, 0x0d}, {TypistFrame, 0x0e},
 	} {
 		if typ.got != typ.want {
 			t.Errorf("type %#x, want %#x", typ.got, typ.want)
 		}
 	}
 	notices := []byte{NoticeDisplaced, NoticeLeaving, NoticeReaderGone, NoticeJoined, NoticeLeft, NoticeEnding,
-		NoticeRenamed}
-	if want := []byte{1, 2, 3, 4, 5, 6, 7}; !bytes.Equal(notices, want) {
+		NoticeRenamed, NoticeEnded, NoticeAppeared}
+	if want := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9}; !bytes.Equal(notices, want) {
 		t.Errorf("codes of notices are %v, want %v", notices, want)
 	}
 }
@@ -49,22 +49,6 @@ func TestSizeGolden(t *testing.T) {
 			if _, err := ParseSize(b[:n]); err == nil {
 				t.Errorf("the first %d bytes of %s are parsed", n, want)
 			}
-		}
-	}
-}
-
-func TestRefusalGolden(t *testing.T) {
-	r := Refusal{Client: 3, Frame: 0x0102}
-	b := r.Append(nil)
-	if got, want := hex.EncodeToString(b), "00000000000000030000000000000102"; got != want {
-		t.Errorf("%+v is encoded as %s, want %s", r, got, want)
-	}
-	if got, err := ParseRefusal(append(b, "more"...)); err != nil || got != r {
-		t.Errorf("parsed as %+v, %v", got, err)
-	}
-	for n := range 16 {
-		if _, err := ParseRefusal(b[:n]); err == nil {
-			t.Errorf("its first %d bytes are parsed", n)
 		}
 	}
 }

@@ -6,11 +6,19 @@ import (
 	"time"
 )
 
-// An arrivalClock holds when a socket received its last packet. quic-go counts the packets
-// of a connection, but does not say when they arrive.
+// An arrivalClock holds when a socket received its last packet, and how many bytes the system has got to send. quic-go
+// counts the packets of a connection, but does not say when they arrive or leave.
 type arrivalClock struct {
 	begun time.Time
 	last  atomic.Int64 // nanoseconds after begun, 0 before the first packet
+	sent  atomic.Uint64
+}
+
+// leave records that a packet, or several, were given to the system. A nil clock records nothing.
+func (a *arrivalClock) leave(bytes int) {
+	if a != nil {
+		a.sent.Add(uint64(bytes))
+	}
 }
 
 func newArrivalClock() *arrivalClock { return &arrivalClock{begun: time.Now()} }

@@ -72,6 +72,7 @@ type Conn struct {
 var (
 	_ carrier.StatsReader = (*Conn)(nil)
 	_ carrier.Addressed   = (*Conn)(nil)
+	_ carrier.Sender      = (*Conn)(nil)
 )
 
 // Dial connects to a server through a socket and opens the stream. When it returns, the
@@ -163,6 +164,14 @@ func (q *Conn) Stats() carrier.Stats {
 		stats.LastReceived = q.arrivals.lastArrival()
 	}
 	return stats
+}
+
+// Sent implements [carrier.Sender], for a client's connection over a [Socket].
+func (q *Conn) Sent() (bytes uint64, ok bool) {
+	if _, counts := q.socket.(*Socket); !counts {
+		return 0, false
+	}
+	return q.arrivals.sent.Load(), true
 }
 
 // LocalAddr returns the address of the socket.

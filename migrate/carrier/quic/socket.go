@@ -88,6 +88,7 @@ func (s *batchedSocket) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn i
 	if err := s.batch.send(b, oob, addr); fatal(err) {
 		return 0, 0, err
 	}
+	s.arrivals.leave(len(b))
 	return len(b), len(oob), nil
 }
 

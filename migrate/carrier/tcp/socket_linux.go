@@ -28,6 +28,9 @@ func bounded(c *net.TCPConn, raw syscall.RawConn, bytes int) net.Conn {
 	return &lowConn{c, raw}
 }
 
+// NetConn returns the socket.
+func (c *lowConn) NetConn() net.Conn { return c.TCPConn }
+
 // Write writes b as a record of its own: the kernel looks at the bound when it begins a buffer,
 // and would first fill the last one, which may have 64 KiB.
 func (c *lowConn) Write(b []byte) (n int, err error) {

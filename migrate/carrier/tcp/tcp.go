@@ -43,8 +43,9 @@ const (
 type Conn struct {
 	*pipe.Conn
 	tls           *tls.Conn
-	tcp           *net.TCPConn    // nil if the connection is not a plain TCP socket
+	tcp           *net.TCPConn    // the connection, or what it runs on; nil if that is no TCP socket
 	raw           syscall.RawConn // of tcp, or nil
+	plain         bool            // the connection is the socket
 	local, remote netip.AddrPort
 }
 
@@ -62,7 +63,7 @@ func Dial(
 	if err != nil {
 		return nil, err
 	}
-	if socket, ok := conn.(*net.TCPConn); ok {
+	if socket := socketOf(conn); socket != nil {
 		socket.SetKeepAlive(false) // the client sends pings, when it needs an answer
 	}
 	c := newConn(conn, bufio.NewReaderSize(conn, readSize), addr, tls.Client, conf)
@@ -75,7 +76,7 @@ func Dial(
 // Server returns the server's end of a connection that was accepted. The caller calls Handshake
 // before it reads or writes. The carrier owns the connection.
 func Server(conn net.Conn, conf *tls.Config) *Conn {
-	if socket, ok := conn.(*net.TCPConn); ok {
+	if socket := socketOf(conn); socket != nil {
 		socket.SetKeepAliveConfig(net.KeepAliveConfig{
 			Enable: true, Idle: idleTime, Interval: probeTime, Count: int((carrier.DeadTime - idleTime) / probeTime),
 		})
@@ -91,11 +92,12 @@ func newConn(
 	conn net.Conn, in io.Reader, remote netip.AddrPort, end func(net.Conn, *tls.Config) *tls.Conn, conf *tls.Config,
 ) *Conn {
 	c := &Conn{local: addrPort(conn.LocalAddr()), remote: netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		tcp.SetNoDelay(true)
+	if tcp := socketOf(conn); tcp != nil {
 		if raw, err := tcp.SyscallConn(); err == nil {
 			c.tcp, c.raw = tcp, raw
-			conn = bounded(tcp, raw, notSentLowat)
+			if _, c.plain = conn.(*net.TCPConn); c.plain {
+				conn = bound(tcp)
+			}
 		}
 	}
 	conf = conf.Clone()
@@ -105,6 +107,44 @@ func newConn(
 	c.tls = end(s, conf)
 	c.Conn = pipe.New(&stream{c.tls, s})
 	return c
+}
+
+// bound returns a socket whose kernel takes few bytes more than it can send.
+func bound(c *net.TCPConn) net.Conn {
+	c.SetNoDelay(true)
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return c
+	}
+	return bounded(c, raw, notSentLowat)
+}
+
+// socketOf returns the TCP socket that a connection is, or runs on as TLS does, or nil.
+func socketOf(conn net.Conn) *net.TCPConn {
+	for {
+		switch c := conn.(type) {
+		case *net.TCPConn:
+			return c
+		case interface{ NetConn() net.Conn }:
+			conn = c.NetConn()
+		default:
+			return nil
+		}
+	}
+}
+
+// Bound makes a listener accept connections whose kernel takes few bytes more than it can send, for servers that have
+// something between the socket and the carrier.
+func Bound(l net.Listener) net.Listener { return boundListener{l} }
+
+type boundListener struct{ net.Listener }
+
+func (l boundListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if tcp, ok := c.(*net.TCPConn); ok {
+		return bound(tcp), err
+	}
+	return c, err
 }
 
 // addrPort returns a TCP address. It removes the IPv6 prefix that a dual-stack socket gives an
@@ -173,7 +213,7 @@ func (c *Conn) RemoteAddr() netip.AddrPort { return c.remote }
 // is that of the kernel; it is not known if the connection is not a plain socket, or if the system does not tell.
 func (c *Conn) Stats() carrier.Stats {
 	s := c.Conn.Stats()
-	if c.raw != nil {
+	if c.plain { // otherwise the socket may lead to a proxy
 		s.RTT = roundTrip(c.raw)
 	}
 	return s
@@ -196,7 +236,7 @@ func RemoteAddr(conn net.Conn) netip.AddrPort { return addrPort(conn.RemoteAddr(
 
 // Refuse ends a connection that was accepted: the client learns it at once, by a reset.
 func Refuse(conn net.Conn) error {
-	if socket, ok := conn.(*net.TCPConn); ok {
+	if socket := socketOf(conn); socket != nil {
 		socket.SetLinger(0)
 	}
 	return conn.Close()

@@ -19,7 +19,17 @@ import (
 // serves it, Ask calls start, which starts one for our account alone and returns when
 // that listens, and asks that one. base is the setting runtime_dir.
 func Ask(base string, start func() error) (*wire.Grant, error) {
-	grant, c, err := exchange(base, &wire.Ask{Reported: currentLogin().reported}, start)
+	return askForToken(base, &wire.Ask{Reported: currentLogin().reported}, start)
+}
+
+// AskOverSSH is Ask for a client that comes from another machine: the daemon listens on all addresses then.
+func AskOverSSH(base string, start func() error) (*wire.Grant, error) {
+	login := currentLogin()
+	return askForToken(base, &wire.Ask{Client: login.client, Server: login.server, Reported: login.reported}, start)
+}
+
+func askForToken(base string, ask *wire.Ask, start func() error) (*wire.Grant, error) {
+	grant, c, err := exchange(base, ask, start)
 	if err == nil {
 		c.Close()
 	}

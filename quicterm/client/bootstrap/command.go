@@ -23,9 +23,26 @@ func remoteCommand(first []byte) string {
 	if b := base64.StdEncoding.EncodeToString(first); len(b) <= maxVariable && isPublic(first) {
 		variable = "export " + OpenVariable + "=" + b + "; "
 	}
-	return `sh -c 'q=$(command -v qtd) || q=$HOME/.local/bin/qtd; ` +
-		`[ -e "$q" ] || { echo; echo "` + missingLine + `"; exit 127; }; ` +
-		variable + `exec "$q" grant --stdio'`
+	return runQtd + variable + `exec "$q" grant --stdio'`
+}
+
+// runQtd is the beginning of that command, which finds qtd.
+const runQtd = `sh -c 'q=$(command -v qtd) || q=$HOME/.local/bin/qtd; ` +
+	`[ -e "$q" ] || { echo; echo "` + missingLine + `"; exit 127; }; `
+
+// TokenCommand is the command that prints a grant with a token, for [ReadToken].
+const TokenCommand = runQtd + `exec "$q" grant --ssh'`
+
+// ReadToken returns the grant in the output of TokenCommand on a host.
+func ReadToken(host string, r io.Reader) (*wire.Grant, error) {
+	text, prefix, err := find(bufio.NewReaderSize(r, maxLine), linePrefix, missingLine)
+	if err != nil {
+		return nil, err
+	}
+	if prefix != linePrefix {
+		return nil, noGrant(host, prefix)
+	}
+	return parseGrant(text)
 }
 
 // missingLine is the line that it prints if there is no qtd.

@@ -5,11 +5,11 @@
 //
 // A grant takes this way:
 //
-//	ask.go      qtd grant asks the daemon over its unix socket, and starts one if none runs
-//	line.go     qtd grant prints the grant as a line
-//	local.go    a [Local] runs qtd grant and reads the line
-//	ssh.go      an [SSH] runs qtd grant on another machine, and makes carriers
-//	process.go  the ssh program, and the stream behind the line
+//	ask.go         qtd grant asks the daemon over its unix socket, and starts one if none runs
+//	line.go        qtd grant prints the grant as a line
+//	local.go       a [Local] runs qtd grant and reads the line
+//	ssh.go         an [SSH] runs qtd grant on another machine, and makes carriers
+//	sshprocess.go  the ssh program, and the stream behind the line
 package bootstrap
 
 import (
@@ -47,7 +47,7 @@ type Local struct {
 
 // NewLocal obtains a first grant, and shows the user its warning before a session, unless say is nil.
 func NewLocal(ctx context.Context, say func(string), log *slog.Logger) (*Local, error) {
-	grant, err := runGrant(ctx)
+	grant, err := RunGrant(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (l *Local) Resolve(ctx context.Context) ([]netip.AddrPort, error) {
 }
 
 func (l *Local) refreshLocked(ctx context.Context) {
-	grant, err := runGrant(ctx)
+	grant, err := RunGrant(ctx)
 	if err != nil {
 		l.log.Debug("no grant", "error", err)
 		return
@@ -109,9 +109,9 @@ func (l *Local) CheckHost(key ssh.PublicKey) error {
 	return nil
 }
 
-// runGrant returns a new grant, from a daemon that it starts if none runs. It blocks until then or until ctx ends. It
+// RunGrant returns a new grant, from a daemon that it starts if none runs. It blocks until then or until ctx ends. It
 // runs the qtd beside our own program, or else the one in PATH.
-func runGrant(ctx context.Context) (*wire.Grant, error) {
+func RunGrant(ctx context.Context) (*wire.Grant, error) {
 	name := "qtd"
 	if exe, err := os.Executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(exe), name)

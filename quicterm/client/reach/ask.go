@@ -8,8 +8,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
-// askSecret asks for a passphrase, which is not shown.
-func askSecret(prompt string) ([]byte, error) {
+// AskSecret asks the user at the terminal for a line, which is not shown.
+func AskSecret(prompt string) ([]byte, error) {
 	tty, err := terminal.OpenTTY()
 	if err != nil {
 		return nil, errNoTTYForSecret

@@ -129,7 +129,7 @@ func agentKeys(t *Target, log *slog.Logger) ([]*auth.UserKey, func()) {
 
 // identityKeys returns the keys of the agent and of files, and why files were skipped.
 func identityKeys(t *Target, agentKeys []*auth.UserKey, log *slog.Logger) (keys []*auth.UserKey, skipped []error) {
-	ask := askSecret
+	ask := AskSecret
 	if t.Batch {
 		ask = func(string) ([]byte, error) { return nil, errBatch }
 	}

@@ -110,14 +110,16 @@ func findTarget(ctx context.Context, arg string, opts *Options, defaultPort uint
 	if err != nil {
 		return nil, err
 	}
-	me, err := user.Current()
-	if err != nil {
+	t := &Target{typed: arg, DaemonPort: cmp.Or(opts.Port, defaultPort), unattended: opts.Unattended}
+	if t.Local, err = IsLocal(arg, opts); err != nil {
 		return nil, err
 	}
-	t := &Target{typed: arg, DaemonPort: cmp.Or(opts.Port, defaultPort), unattended: opts.Unattended}
-	isMe := login == "" || login == me.Username
-	if isLoopback(host) && opts.Port == 0 && isMe && len(opts.Identities) == 0 {
-		t.Local, t.Host = true, &sshconfig.Host{Name: host, Hostname: host, User: me.Username}
+	if t.Local {
+		me, err := user.Current()
+		if err != nil {
+			return nil, err
+		}
+		t.Host = &sshconfig.Host{Name: host, Hostname: host, User: me.Username}
 		return t, nil
 	}
 	for _, file := range opts.Identities {
@@ -165,6 +167,19 @@ func SSHArgs(login, host string, opts *Options) []string {
 // another machine.
 func (t *Target) server() string {
 	return t.User + "@" + net.JoinHostPort(t.Hostname, strconv.Itoa(int(t.Port)))
+}
+
+// IsLocal reports whether an argument names this machine and account, where a grant gives access.
+func IsLocal(arg string, opts *Options) (bool, error) {
+	login, host, err := ParseTarget(arg, opts)
+	if err != nil {
+		return false, err
+	}
+	me, err := user.Current()
+	if err != nil {
+		return false, err
+	}
+	return isLoopback(host) && opts.Port == 0 && (login == "" || login == me.Username) && len(opts.Identities) == 0, nil
 }
 
 func isLoopback(host string) bool {

@@ -35,7 +35,7 @@ type Process struct {
 	stderr   io.ReadCloser // nil on a terminal
 	shell    bool          // it is a login shell, in which a person types
 	tty      string        // the name of its end of the terminal
-	members  members       // for Reads alone
+	members  members
 
 	mu         sync.Mutex
 	foreground foreground

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -27,10 +29,13 @@ const (
 
 // members are the processes of the group in the foreground.
 type members struct {
+	mu sync.Mutex // of each look
+
 	group  int
 	pids   []int // the first of the group, then the youngest first
 	listed time.Time
-	reader string // the directory of the thread that was last found to wait for input
+	reader reader    // the thread that was last found to wait for input
+	worked time.Time // when none was found last
 }
 
 // list finds the members again if the group is another one, or that was not done lately.
@@ -38,7 +43,8 @@ func (m *members) list(now time.Time, group int) {
 	if group == m.group && now.Sub(m.listed) < listInterval {
 		return
 	}
-	*m = members{group: group, pids: []int{group}, listed: now}
+	m.begin(group)
+	m.listed = now
 	proc, err := os.Open("/proc")
 	if err != nil {
 		return
@@ -57,32 +63,69 @@ func (m *members) list(now time.Time, group int) {
 	m.pids = append(m.pids, others[:min(len(others), maxLooked-1)]...)
 }
 
-// read reports whether a member waits for input from the terminal, which has a name, or else whether one sleeps of
-// which this account may see no more.
-func (m *members) read(now time.Time, group int, terminal string) (reads, unknown bool) {
-	if m.reader != "" && group == m.group {
-		if reads, _ := readsIn(m.reader, terminal); reads {
-			return true, false
+// begin begins to look at another group, of which nothing but its first process is known.
+func (m *members) begin(group int) {
+	m.group, m.pids, m.listed, m.reader = group, []int{group}, time.Time{}, reader{}
+}
+
+// read returns how a member waits for input from the terminal, which has a name. If none does, it reports whether one
+// sleeps of which this account may see no more.
+func (m *members) read(now time.Time, group int, terminal string) (w wait, unknown bool) {
+	if group != m.group {
+		m.begin(group)
+		m.reader = reader{group, "/proc/" + strconv.Itoa(group)} // mostly it is the first: others are looked for if not
+	}
+	if m.reader.dir != "" {
+		if w, _ := readsIn(m.reader.dir, terminal); w != waitsNot {
+			return m.reader.beside(w), false
 		}
 	}
 	m.list(now, group)
 	looked := 0
 	for _, pid := range m.pids {
-		dirs := []string{"/proc/" + strconv.Itoa(pid)} // that of the first thread too
-		dirs = append(dirs, otherThreads(dirs[0], pid)...)
-		for _, dir := range dirs {
+		for _, dir := range threads(pid) {
 			if looked++; looked > maxLooked {
-				return false, unknown
+				return waitsNot, unknown
 			}
-			found, hidden := readsIn(dir, terminal)
-			if found {
-				m.reader = dir
-				return true, false
+			w, hidden := readsIn(dir, terminal)
+			if w != waitsNot {
+				m.reader = reader{pid, dir}
+				return m.reader.beside(w), false
 			}
 			unknown = unknown || hidden
 		}
 	}
-	return false, unknown
+	return waitsNot, unknown
+}
+
+// A reader is a thread that waits for input, with its directory in /proc.
+type reader struct {
+	pid int
+	dir string
+}
+
+// beside returns how a reader waits in view of the other threads of its process, which may print without input.
+func (r reader) beside(w wait) wait {
+	if w < waitsAlone {
+		return w
+	}
+	for i, dir := range threads(r.pid) {
+		if dir == r.dir {
+			continue
+		}
+		call, _ := readFile(dir+"/syscall", 0, maxFile)
+		other := sleep{call: string(call)}
+		if i == maxLooked || !other.idle(runtime.GOARCH) {
+			return waitsForMore
+		}
+	}
+	return w
+}
+
+// threads returns the directories of the threads of a process, the first one's first.
+func threads(pid int) []string {
+	dir := "/proc/" + strconv.Itoa(pid)
+	return append([]string{dir}, otherThreads(dir, pid)...)
 }
 
 // otherThreads returns the directories of the threads of a process, except the first.
@@ -116,12 +159,12 @@ func readFile(name string, at int64, n uint64) ([]byte, error) {
 	return b[:max(read, 0)], err
 }
 
-// readsIn reports whether the thread with a directory in /proc waits for input, or sleeps in what this account may not
-// see.
-func readsIn(dir, terminal string) (reads, hidden bool) {
+// readsIn returns how the thread with a directory in /proc waits for input, or whether it sleeps in what this account
+// may not see.
+func readsIn(dir, terminal string) (w wait, hidden bool) {
 	call, err := readFile(dir+"/syscall", 0, maxFile)
 	if err != nil {
-		return false, (err == unix.EACCES || err == unix.EPERM) && sleeps(dir)
+		return waitsNot, (err == unix.EACCES || err == unix.EPERM) && sleeps(dir)
 	}
 	s := sleep{
 		call: string(call),
@@ -141,7 +184,10 @@ func readsIn(dir, terminal string) (reads, hidden bool) {
 			return name == terminal || name == "/dev/tty"
 		},
 	}
-	return s.onTerminal(runtime.GOARCH) && sleeps(dir), false
+	if w := s.onTerminal(runtime.GOARCH); w != waitsNot && sleeps(dir) {
+		return w, false
+	}
+	return waitsNot, false
 }
 
 // sleeps reports whether a thread waits for something: it does not run, and is not stopped.
@@ -172,33 +218,76 @@ func (p *Process) Taken() bool {
 	return taken
 }
 
-// Reads reports whether the program in the foreground waits for input from the terminal. A process of another account
-// is taken to do so if it sleeps, and the terminal reads a line that it does not show and was quiet.
-func (p *Process) Reads(now time.Time, quiet bool) bool {
-	group, secret := 0, false
+// unknownTime is how long the terminal must be still before a process of another account counts as waiting.
+const unknownTime = 50 * time.Millisecond
+
+// Reads reports whether the program in the foreground waits for input from the terminal, which has been still for a
+// time. What may go on without input, as it waits for something else too, does so after selfTime; a shell that edits a
+// line, at once. A process of another account does if it sleeps, and the terminal reads a line that it does not show.
+func (p *Process) Reads(now time.Time, still time.Duration) bool {
+	secret := false
 	p.onTerminal(func(fd uintptr) {
-		termios, err := nonblock.IoctlGetTermios(fd, getTermios)
-		if err != nil {
-			return
-		}
-		secret = flagsOf(termios).Secret()
-		if g, err := nonblock.IoctlGetInt(fd, unix.TIOCGPGRP); err == nil {
-			group = g
+		if termios, err := nonblock.IoctlGetTermios(fd, getTermios); err == nil {
+			secret = flagsOf(termios).Secret()
 		}
 	})
+	group := p.group()
 	if group <= 0 {
 		return false
 	}
-	reads, unknown := p.members.read(now, group, p.tty)
-	return reads || unknown && secret && quiet
+	p.mu.Lock()
+	shell := group == p.foreground.group && shells[p.foreground.context]
+	p.mu.Unlock()
+	p.members.mu.Lock()
+	defer p.members.mu.Unlock()
+	switch w, unknown := p.members.read(now, group, p.tty); {
+	case w == waitsAlone, w == waitsForMore && shell:
+		return true
+	case w == waitsNot:
+		p.members.worked = now
+		return unknown && secret && still >= unknownTime
+	}
+	return min(still, now.Sub(p.members.worked)) >= selfTime
 }
 
-// onTerminal calls f with the terminal's descriptor while the program runs.
-func (p *Process) onTerminal(f func(fd uintptr)) {
-	p.mu.Lock()
-	over := p.reaped || p.terminal == nil
-	p.mu.Unlock()
-	if !over {
-		p.terminal.raw.Control(f)
+// Foreground returns the name of the first process in the foreground of the terminal, or of the youngest there if that
+// has ended, as the first of a pipeline may, and when it was started.
+func (p *Process) Foreground() (name string, started time.Time) {
+	group := p.group()
+	if group <= 0 {
+		return "", started
 	}
+	if name, started = processOf(group); name != "" {
+		return name, started
+	}
+	p.members.mu.Lock()
+	defer p.members.mu.Unlock()
+	p.members.list(time.Now(), group)
+	for _, pid := range p.members.pids {
+		if name, started = processOf(pid); name != "" {
+			break
+		}
+	}
+	return name, started
+}
+
+// processOf returns the name of a process that has not ended, and when it was started.
+func processOf(pid int) (name string, started time.Time) {
+	stat, err := readFile("/proc/"+strconv.Itoa(pid)+"/stat", 0, maxFile)
+	begin, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+	if err != nil || begin < 0 || end < begin {
+		return "", started
+	}
+	const state, start = 0, 19 // proc_pid_stat(5) counts them from 3
+	fields := strings.Fields(string(stat[end+1:]))
+	if len(fields) <= start || fields[state] == "Z" {
+		return "", started
+	}
+	ticks, err := strconv.ParseInt(fields[start], 10, 64)
+	var up unix.Timespec
+	if err == nil && unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) == nil {
+		const tick = 10 * time.Millisecond // USER_HZ
+		started = time.Now().Add(time.Duration(ticks)*tick - time.Duration(up.Nano()))
+	}
+	return string(stat[begin+1 : end]), started
 }

@@ -50,7 +50,7 @@ func onTerminal(t *testing.T, argv ...string) (*Process, <-chan struct{}) {
 // await waits until a program has read its input and waits for more, or does not.
 func (p *Process) await(t *testing.T, why string, reads bool) {
 	t.Helper()
-	for until := time.Now().Add(20 * time.Second); !p.Taken() || p.Reads(time.Now(), true) != reads; {
+	for until := time.Now().Add(20 * time.Second); !p.Taken() || p.Reads(time.Now(), selfTime) != reads; {
 		if time.Now().After(until) {
 			t.Fatalf("%s: taken %v, reads %v", why, p.Taken(), !reads)
 		}
@@ -62,7 +62,7 @@ func (p *Process) await(t *testing.T, why string, reads bool) {
 func (p *Process) stays(t *testing.T, why string, reads bool) {
 	t.Helper()
 	for range 20 {
-		if p.Reads(time.Now(), true) != reads {
+		if p.Reads(time.Now(), selfTime) != reads {
 			t.Fatalf("%s: reads %v", why, !reads)
 		}
 		time.Sleep(5 * time.Millisecond)
@@ -127,7 +127,7 @@ func TestReadsOfPrograms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, _ := onTerminal(t, argv...)
 			for until := time.Now().Add(300 * time.Millisecond); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
-				if p.Reads(time.Now(), true) {
+				if p.Reads(time.Now(), selfTime) {
 					t.Fatal("it waits for input")
 				}
 			}
@@ -170,6 +170,34 @@ func TestTaken(t *testing.T) {
 		}
 		if time.Now().After(until) {
 			t.Fatal("the output does not end with the program")
+		}
+	}
+}
+
+// The foreground is named by its first process, or by another one when that has ended.
+func TestForeground(t *testing.T) {
+	p, _ := onTerminal(t, "bash", "--norc", "--noprofile", "-i")
+	p.typed("printf '#!/bin/sh\\nread x; :' > '(a) b'; chmod +x '(a) b'\n")
+	for _, test := range []struct{ line, name string }{
+		{"", "bash"},
+		{"sleep 1000\n", "sleep"},
+		{"true | tail -f /dev/null\n", "tail"},
+		{"./'(a) b'\n", "(a) b"},
+	} {
+		p.await(t, "the prompt before "+test.line, true)
+		began := time.Now().Add(-10 * time.Second)
+		p.typed(test.line)
+		for until := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+			name, started := p.Foreground()
+			if name == test.name && started.After(began) && started.Before(time.Now().Add(time.Second)) {
+				break
+			}
+			if time.Now().After(until) {
+				t.Fatalf("%q: %q since %v, want %q", test.line, name, started, test.name)
+			}
+		}
+		if test.line != "" {
+			p.typed("\x03")
 		}
 	}
 }

@@ -43,6 +43,26 @@ func flagsOf(t *unix.Termios) (flags wire.TerminalFlags) {
 	return flags
 }
 
+// onTerminal calls f with the terminal's descriptor while the program runs.
+func (p *Process) onTerminal(f func(fd uintptr)) {
+	p.mu.Lock()
+	over := p.reaped || p.terminal == nil
+	p.mu.Unlock()
+	if !over {
+		p.terminal.raw.Control(f)
+	}
+}
+
+// group returns the process group in the foreground, or 0.
+func (p *Process) group() (group int) {
+	p.onTerminal(func(fd uintptr) {
+		if g, err := nonblock.IoctlGetInt(fd, unix.TIOCGPGRP); err == nil {
+			group = g
+		}
+	})
+	return group
+}
+
 // execTime is for how long a process group that has come to the foreground may still become
 // another program: a shell puts its child there before that executes the program. While the child still
 // has the shell's name, it may take longer.

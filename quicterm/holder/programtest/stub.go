@@ -33,6 +33,8 @@ type Stub struct {
 	context uint16
 	taken   bool
 	reads   bool
+	name    string
+	started time.Time
 	signals []syscall.Signal
 }
 
@@ -102,10 +104,23 @@ func (p *Stub) Taken() bool {
 	return p.taken
 }
 
-func (p *Stub) Reads(time.Time, bool) bool {
+func (p *Stub) Reads(time.Time, time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.reads
+}
+
+// SetForeground sets what Foreground returns.
+func (p *Stub) SetForeground(name string, started time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.name, p.started = name, started
+}
+
+func (p *Stub) Foreground() (name string, started time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.name, p.started
 }
 
 func (p *Stub) Signal(sig syscall.Signal) {

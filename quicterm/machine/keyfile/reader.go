@@ -47,7 +47,7 @@ const (
 	// maxWaiting bounds the clients that wait for a read of one account, and maxHung those
 	// that wait if the last read was given up: each occupies a place of the clients that
 	// have not logged in yet.
-	maxWaiting, maxHung = 64, 4
+	maxWaiting, maxHung = 128, 4
 
 	// maxBatch bounds the keys that a read is for, in bytes. A client's keys fit one
 	// message, wire.MaxMessage.

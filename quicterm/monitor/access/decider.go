@@ -263,6 +263,9 @@ func (d *Decider) Judge(ctx context.Context, a *account.Account, o *privsep.Offe
 	if len(o.Keys) > wire.MaxKeys {
 		return nil, fmt.Errorf("offer of %d keys, at most %d are accepted", len(o.Keys), wire.MaxKeys)
 	}
+	if o.Path.Hidden() { // a key, or sshd, may have rules about it
+		return slices.Repeat([]auth.Verdict{{Refused: errHidden}}, len(o.Keys)), nil
+	}
 	if a == nil {
 		if r := d.rules.Load(); r.follows {
 			d.sshd.Find(ctx, d.loginOf(ctx, &account.Account{Name: o.User}, o.Path.From(), o.Path.At()), r.own)
@@ -307,7 +310,10 @@ func (d *Decider) Allowed(
 	return verdicts[key].Allowed, verdicts[key].Refused
 }
 
-var errRefused = errors.New("the key was refused a moment ago")
+var (
+	errRefused = errors.New("the key was refused a moment ago")
+	errHidden  = errors.New("a proxy does not tell the client's address: see the setting web_proxy")
+)
 
 // ErrExpired is the error of an account whose expiration date has passed.
 var ErrExpired = errors.New("account has expired")

@@ -280,7 +280,7 @@ func TestTextsOfNetworkProcess(t *testing.T) {
 		}
 	}
 	zoned := netip.MustParseAddrPort("[fe80::1%" + escape + "\x00LD_PRELOAD=/tmp/x]:1")
-	if got, want := decoded(t, &By{Path: Path{zoned, zoned}}).Path, netip.MustParseAddrPort("[fe80::1]:1"); got != (Path{want, want}) {
+	if got, want := decoded(t, &By{Path: Path{Client: zoned, Server: zoned}}).Path, netip.MustParseAddrPort("[fe80::1]:1"); got != (Path{Client: want, Server: want}) {
 		t.Errorf("the addresses are %q", got)
 	}
 	var log bytes.Buffer

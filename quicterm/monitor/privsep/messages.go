@@ -25,6 +25,9 @@ type Setup struct {
 	MaxUnauthenticated int `cbor:"6,keyasint"`
 	MaxSessionsPerUser int `cbor:"7,keyasint"`
 
+	WebProxy []netip.Prefix `cbor:"8,keyasint"` // the setting
+	WebTLS   bool           `cbor:"9,keyasint"` // the page is served with a certificate
+
 	Apart bool `cbor:"-"` // it is another process than the monitor
 }
 
@@ -41,6 +44,7 @@ type State struct {
 	LogLevel    string        `cbor:"2,keyasint"`
 	TicketKeys  [][32]byte    `cbor:"3,keyasint"` // the one for new tickets first
 	Draining    bool          `cbor:"4,keyasint"`
+	WebChain    [][]byte      `cbor:"5,keyasint"` // the page's certificate first, DER; nothing if it cannot be read
 }
 
 // NotReady returns why the daemon takes no new sessions, or nothing.
@@ -54,10 +58,12 @@ func (s State) NotReady() string {
 // A LoginID names a login. It is random, and only the network half that has proven the login has it.
 type LoginID [16]byte
 
-// A Path is the addresses of a connection as it is now. They are not valid if unknown, as over ssh.
+// A Path is the addresses of a connection as it is now. They are not valid if unknown, as over ssh, or over the web behind
+// a proxy that does not tell.
 type Path struct {
 	Client netip.AddrPort `cbor:"1,keyasint"`
 	Server netip.AddrPort `cbor:"2,keyasint"`
+	Web    bool           `cbor:"3,keyasint"` // it is a WebSocket
 }
 
 // WithoutZone returns an address without its zone, which may be any bytes.
@@ -65,16 +71,28 @@ func WithoutZone(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().WithZone(""), a.Port())
 }
 
-// from returns the address of the client, or that of this machine if it is unknown.
-func (p Path) From() netip.Addr { return orLoopback(p.Client.Addr()) }
+// From returns the address of the client, or that of this machine if it is unknown because ssh has brought the client. If
+// a proxy has, it is an address that nobody has.
+func (p Path) From() netip.Addr {
+	if p.Hidden() {
+		return netip.IPv6Unspecified()
+	}
+	return orLoopback(p.Client.Addr())
+}
+
+// Hidden reports whether a proxy does not tell where the client is.
+func (p Path) Hidden() bool { return p.Web && !p.Client.IsValid() }
 
 // at returns the address of the server, or that of this machine if it is unknown.
 func (p Path) At() netip.Addr { return orLoopback(p.Server.Addr()) }
 
-// String says where a client is, for people: its address and port, or "ssh".
+// String says where a client is, for people: its address and port, "ssh" or "web".
 func (p Path) String() string {
-	if p.Client.IsValid() {
+	switch {
+	case p.Client.IsValid():
 		return p.Client.String()
+	case p.Web:
+		return "web"
 	}
 	return "ssh"
 }
@@ -91,6 +109,7 @@ type Sign struct {
 	Key     int    `cbor:"1,keyasint"` // index in Setup.Certificates
 	Message []byte `cbor:"2,keyasint"` // RFC 8446, 4.4.3
 	Hash    uint   `cbor:"3,keyasint"` // a crypto.Hash
+	Web     bool   `cbor:"4,keyasint"` // by the key of the page's certificate instead
 }
 
 // An Offer asks which keys an account accepts.
@@ -249,7 +268,7 @@ type ClientStatus struct {
 	Credential
 	Role  string    `json:"role"`
 	Since time.Time `json:"since"`
-	Kind  string    `json:"kind"`             // of its latest connection: quic, tcp or ssh
+	Kind  string    `json:"kind"`             // of its latest connection: quic, tcp, web or ssh
 	RTT   float64   `json:"rtt_ms,omitempty"` // of that
 }
 
@@ -280,4 +299,5 @@ const (
 	ForQUIC Purpose = iota + 1
 	ForTCP
 	ForMetrics
+	ForWeb
 )

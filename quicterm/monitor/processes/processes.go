@@ -208,8 +208,8 @@ func (p *Local) Await(ctx context.Context, uid uint32, id wire.SessionID) (answe
 }
 
 // connect calls f with each path that a holder's socket may have, until f has reached
-// the holder. The error is fs.ErrNotExist if none of the paths exists or all refuse. It
-// blocks, until ctx ends, while MaxAsks holders of the account are asked: each may keep a
+// the holder. The error is fs.ErrNotExist if none of the paths exists or all refuse, or if
+// the holder has ended meanwhile: its socket goes first. It blocks, until ctx ends, while MaxAsks holders of the account are asked: each may keep a
 // thread in a file system of the account that never answers.
 func (p *Local) connect(ctx context.Context, uid uint32, id wire.SessionID, f func(path string) error) error {
 	release, err := p.asks.Take(ctx, AskerOf(ctx, uid))
@@ -218,8 +218,12 @@ func (p *Local) connect(ctx context.Context, uid uint32, id wire.SessionID, f fu
 	}
 	defer release()
 	for _, dir := range p.Base.Dirs(uid) {
-		err := f(filepath.Join(dir, holder.SocketName(id)))
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED) {
+		path := filepath.Join(dir, holder.SocketName(id))
+		err := f(path)
+		if err == nil {
+			return nil
+		}
+		if _, gone := os.Lstat(path); !errors.Is(gone, fs.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED) {
 			return err
 		}
 	}

@@ -1,6 +1,6 @@
 // Package marks reads what shells tell terminals of their prompts, commands and directories: OSC 133 in the forms of
-// FinalTerm, kitty, ghostty and fish, OSC 633 of VS Code, OSC 7, and OSC 1337 of iTerm2. All of that is what a program
-// says, and proves nothing.
+// FinalTerm, kitty, ghostty and fish, OSC 633 of VS Code, OSC 7, and OSC 1337 of iTerm2; and the notifications of
+// programs. All of that is what a program says, and proves nothing.
 package marks
 
 import (
@@ -55,6 +55,43 @@ func Parse(text string) Mark {
 	return m
 }
 
+// Notification returns the text that an OSC with this number has for the user: OSC 9 of iTerm2, which is a progress bar
+// with "4;", OSC 777 of urxvt, and OSC 99 of kitty.
+func Notification(number, text string) (notification string, ok bool) {
+	switch number {
+	case "9":
+		return text, !strings.HasPrefix(text, "4;")
+	case "777":
+		text, ok = strings.CutPrefix(text, "notify;")
+		return strings.ReplaceAll(text, ";", ": "), ok
+	case "99":
+		_, text, ok = strings.Cut(text, ";")
+		return text, ok
+	}
+	return "", false
+}
+
+// Line returns the command line that an OSC 133 or 633 with this text tells: with C, in the form of fish and kitty, or
+// VS Code's E.
+func Line(text string) (line string, told bool) {
+	kind, options, _ := strings.Cut(text, ";")
+	switch kind {
+	case "C":
+		for o := range strings.SplitSeq(options, ";") {
+			if escaped, found := strings.CutPrefix(o, "cmdline_url="); found {
+				line, err := url.PathUnescape(escaped)
+				return line, err == nil
+			}
+		}
+		_, quoted, found := strings.Cut(";"+options, ";cmdline=") // which may have semicolons
+		return unquote(quoted), found
+	case "E":
+		line, _, _ := strings.Cut(options, ";")
+		return unescape(line), true
+	}
+	return "", false
+}
+
 // Directory returns the directory of a shell, as OSC 7 gives it, after an OSC with this number and text. before is the
 // one until then.
 func Directory(before string, number int, text string) string {
@@ -83,6 +120,26 @@ func Directory(before string, number int, text string) string {
 		return before
 	}
 	return (&url.URL{Scheme: "file", Host: u.Host, Path: value}).String()
+}
+
+// unquote undoes how printf %q of a shell quotes a text: with backslashes, or as $'...'.
+func unquote(quoted string) string {
+	inner, escapes := strings.CutPrefix(quoted, "$'")
+	if escapes {
+		quoted = strings.TrimSuffix(inner, "'")
+	}
+	var b strings.Builder
+	for i := 0; i < len(quoted); i++ {
+		c := quoted[i]
+		if c == '\\' && i+1 < len(quoted) {
+			i++
+			if c = quoted[i]; escapes && (c == 'n' || c == 't') {
+				c = ' '
+			}
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
 }
 
 // unescape decodes a value of VS Code's: \\ is a backslash, and \x3b a semicolon.

@@ -34,6 +34,40 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestNotification(t *testing.T) {
+	for _, test := range []struct {
+		number, text, want string
+		ok                 bool
+	}{
+		{"9", "done", "done", true}, {"9", "4;1;50", "4;1;50", false},
+		{"777", "notify;make;it is done", "make: it is done", true}, {"777", "preexec", "preexec", false},
+		{"99", "i=1;done", "done", true}, {"99", "done", "", false}, {"0", "title", "", false},
+	} {
+		if got, ok := Notification(test.number, test.text); ok != test.ok || ok && got != test.want {
+			t.Errorf("OSC %s;%s: %q, %v", test.number, test.text, got, ok)
+		}
+	}
+}
+
+func TestLine(t *testing.T) {
+	for _, test := range []struct {
+		text, want string
+		told       bool
+	}{
+		{"C;cmdline_url=ls%20-l%3b", "ls -l;", true},            // fish, kitty's fish
+		{"C;cmdline_url=%", "", false},                          //
+		{`C;cmdline=ls\ -l\;\ echo\ \\`, `ls -l; echo \`, true}, // kitty's bash
+		{`C;cmdline=$'it\'s\na b\\'`, `it's a b\`, true},        //
+		{`C;cmdline=\`, `\`, true},                              //
+		{"E;echo a\\x3b b\\\\;nonce", `echo a; b\`, true},       // VS Code
+		{"C", "", false}, {"", "", false}, {"D;0", "", false}, {"C;aid=1", "", false},
+	} {
+		if got, told := Line(test.text); got != test.want || told != test.told {
+			t.Errorf("%q: %q, %v, want %q, %v", test.text, got, told, test.want, test.told)
+		}
+	}
+}
+
 func FuzzDirectory(f *testing.F) {
 	f.Add("file://h/a", 7, "file://h/%20")
 	f.Add("file://h/a", 633, `P;Cwd=\x3`)

@@ -40,11 +40,18 @@ var ErrCompressed = errors.New("bad compressed frame")
 // A packer makes compressed frames. Its zero value is ready; a stream takes some 800 KB
 // of memory.
 type packer struct {
-	zstd      *zstd.Encoder // nil before the first stream and after its end
-	continues bool          // the receiver has all of the stream so far
+	zstd      encoder // nil before the first stream and after its end
+	continues bool    // the receiver has all of the stream so far
 	usedAt    time.Time
 	payload   payload
 	frame     []byte
+}
+
+// An encoder is a *zstd.Encoder.
+type encoder interface {
+	io.Writer
+	Flush() error
+	Reset(io.Writer)
 }
 
 // A payload is a slice that can be written to.
@@ -62,8 +69,9 @@ func (p *packer) pack(now time.Time, frames []byte) (frame []byte, ok bool) {
 		return nil, false
 	}
 	if p.zstd == nil {
-		p.zstd = must(zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(zstdWindow),
-			zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false)))
+		if p.zstd = newEncoder(); p.zstd == nil {
+			return nil, false
+		}
 	}
 	p.usedAt = now
 	flags := uint32(0)

@@ -37,7 +37,8 @@ type running struct {
 	datagrams    lane
 	hasDatagrams bool
 	close        func() error
-	keepalive    bool // a datagram is due, if only an empty one
+	sender       carrier.Sender // nil if it does not count
+	keepalive    bool           // a datagram is due, if only an empty one
 }
 
 // New returns a driver for an endpoint. It calls received, with the mutex held, each
@@ -79,6 +80,21 @@ func (d *Driver) closeDead() {
 	}
 }
 
+// Sent returns how many bytes the carriers have given to the system to send, or false if one does not count them. The
+// mutex must be held.
+func (d *Driver) Sent() (bytes uint64, ok bool) {
+	for _, r := range d.running {
+		if r.sender == nil {
+			return 0, false
+		}
+		n, counts := r.sender.Sent()
+		if bytes += n; !counts {
+			return 0, false
+		}
+	}
+	return bytes, len(d.running) > 0
+}
+
 // Carriers returns how many carriers run. The mutex must be held.
 func (d *Driver) Carriers() int { return len(d.running) }
 
@@ -99,6 +115,7 @@ func (d *Driver) Run(c carrier.Carrier, ready bool, started func(session.Carrier
 		hasDatagrams: size > 0,
 		close:        c.Close,
 	}
+	r.sender, _ = c.(carrier.Sender)
 	d.running[id] = r
 	started(id)
 	d.mu.Unlock()

@@ -1,0 +1,52 @@
+//go:build js
+
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+
+	"github.com/quicterm/quicterm/migrate/carrier/websocket"
+	"github.com/quicterm/quicterm/migrate/netmon"
+)
+
+// A network is a browser's, which leads to one URL. It implements [client.Network].
+type network struct {
+	url    string
+	proof  []byte // sent first, or nothing
+	events <-chan netmon.Event
+}
+
+func (n *network) Dial(ctx context.Context, _ string, _ netip.AddrPort) (net.Conn, error) {
+	c, err := websocket.Open(ctx, n.url, nil)
+	if err != nil || len(n.proof) == 0 {
+		return c, err
+	}
+	if _, err := c.Write(n.proof); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (n *network) Listen(string) (net.PacketConn, error) {
+	return nil, errors.New("a browser has no UDP")
+}
+
+// Interfaces returns none: the browser chooses.
+func (n *network) Interfaces() ([]string, error) { return nil, nil }
+
+func (n *network) Lookup(netip.AddrPort, string) (netmon.Route, error) { return netmon.Route{}, nil }
+
+func (n *network) Watch(ctx context.Context, _ func() netip.AddrPort, f func(netmon.Event)) error {
+	for {
+		select {
+		case e := <-n.events:
+			f(e)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

@@ -1,0 +1,3 @@
+package auth
+
+const openAtOnce = 0 // a browser has no files

@@ -1,0 +1,66 @@
+//go:build linux || darwin
+
+package holder
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// peekLocked is activityLocked with what only a client that peeks is told.
+func (h *Holder) peekLocked() *wire.Activity {
+	a := h.activityLocked()
+	if a == nil {
+		return nil
+	}
+	if p, ok := h.program.(interface{ Directory() string }); ok {
+		if dir := p.Directory(); len(dir) <= wire.MaxDir {
+			a.Dir = dir
+		}
+	}
+	a.Last = h.emulator.command.ended
+	return a
+}
+
+// missedLocked records what a writer is told when it comes back: that a command has ended, if the writer had the output
+// only up to before a frame.
+func (h *Holder) missedLocked(a *attachment, next uint64) {
+	if c := &h.emulator.command; c.ended != nil && c.next > next && a.role.writes() {
+		a.missed = c.ended.String()
+	}
+}
+
+// activityLocked returns what a program that runs on a terminal does, or nil if there is none. It looks at the moment,
+// without the gate: nobody follows it for that.
+func (h *Holder) activityLocked() *wire.Activity {
+	if !h.launch.PTY || h.life.reaped {
+		return nil
+	}
+	now, t := time.Now(), &h.hints
+	t.lookLocked(now) // whether it is a shell decides what counts as waiting
+	t.lookAtProgressLocked(now)
+	h.gate.Unlock()
+	name, started := h.program.Foreground()
+	h.gate.Lock()
+	a := &wire.Activity{Program: name, Since: seconds(started)}
+	t.lookLocked(now)
+	switch p := &t.progress; {
+	case p.reads && (wire.Hint{Reading: true, Terminal: t.modes.flags, Context: t.modes.context}).AtPrompt():
+		a.Waits, a.Since = wire.WaitsPrompt, seconds(p.last)
+	case p.reads:
+		a.Waits, a.Since = wire.WaitsInput, seconds(p.last)
+	case runtime.GOOS == "linux": // elsewhere, the system does not tell
+		a.Waits = wire.WaitsNothing
+	}
+	return a
+}
+
+// seconds returns a Unix time, or 0 for no time.
+func seconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}

@@ -1,0 +1,208 @@
+// Command page makes the page: the client in WebAssembly, xterm.js and our TypeScript in a few files, compressed with brotli,
+// in the folder assets of package web. It is run in its own folder, by make page, and needs npm, which gets the packages
+// that package-lock.json names with their hashes.
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/andybalholm/brotli"
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+const (
+	root   = "../../.."
+	assets = "../assets"
+	client = "./cmd/qtweb"
+)
+
+func main() {
+	log.SetFlags(0)
+	if err := run(); err != nil {
+		log.Fatal("page: ", err)
+	}
+}
+
+func run() error {
+	work, err := os.MkdirTemp("", "page")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	files := make(map[string][]byte)
+	steps := []func() error{
+		func() error { return packages(work) },
+		func() error { return bundle(work, files) },
+		func() error { return program(work, files) },
+		func() error { return licences(work, files) },
+		func() error { return index(files) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return write(files)
+}
+
+// packages installs the packages of npm, and the part of Go that runs its programs in a browser, as one of them.
+func packages(work string) error {
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		content, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(work, name), content, 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	npm := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	npm.Dir = work
+	if out, err := npm.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci: %w\n%s", err, out)
+	}
+	goroot, err := output("go", "env", "GOROOT")
+	if err != nil {
+		return err
+	}
+	support, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(goroot)), "lib/wasm/wasm_exec.js"))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(work, "node_modules/wasm_exec.js"), support, 0o600)
+}
+
+// bundle makes the files of JavaScript and their style.
+func bundle(work string, files map[string][]byte) error {
+	result := api.Build(api.BuildOptions{
+		EntryPoints: []string{"page.ts", "worker.ts"}, Bundle: true, Outdir: ".", Format: api.FormatESModule,
+		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, Target: api.ES2022,
+		NodePaths: []string{filepath.Join(work, "node_modules")}, LogLevel: api.LogLevelWarning,
+	})
+	if len(result.Errors) > 0 {
+		return errors.New("esbuild has failed")
+	}
+	for _, f := range result.OutputFiles {
+		files[filepath.Base(f.Path)] = f.Contents
+	}
+	return nil
+}
+
+// program builds the client.
+func program(work string, files map[string][]byte) (err error) {
+	file := filepath.Join(work, "qtweb.wasm")
+	// Without inlining, the program is a seventh smaller; only TLS's ciphers are worth that.
+	flags := []string{"-trimpath", "-ldflags=-s -w", "-gcflags=all=-l", "-gcflags=vendor/...="}
+	if _, err := output("go", append(append([]string{"build", "-o", file}, flags...), client)...); err != nil {
+		return err
+	}
+	files["qtweb.wasm"], err = os.ReadFile(file)
+	return err
+}
+
+// output runs a command in the root of the repository, for the browser, and returns what it prints.
+func output(name string, args ...string) ([]byte, error) {
+	var complaint bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Stderr = root, &complaint
+	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, &complaint)
+	}
+	return out, nil
+}
+
+// licences collects those of all that is in the page, except our own.
+func licences(work string, files map[string][]byte) error {
+	listed, err := output("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Dir}}{{end}}{{end}}", client)
+	if err != nil {
+		return err
+	}
+	goroot, err := output("go", "env", "GOROOT")
+	if err != nil {
+		return err
+	}
+	folders := append(strings.Split(strings.TrimSpace(string(listed)), "\n"), "Go "+strings.TrimSpace(string(goroot)))
+	npm, err := filepath.Glob(filepath.Join(work, "node_modules/@xterm/*"))
+	if err != nil {
+		return err
+	}
+	for _, folder := range npm {
+		folders = append(folders, "@xterm/"+filepath.Base(folder)+" "+folder)
+	}
+	slices.Sort(folders)
+	var text bytes.Buffer
+	for _, f := range slices.Compact(folders) {
+		name, folder, ok := strings.Cut(f, " ")
+		if !ok {
+			continue
+		}
+		found, _ := filepath.Glob(filepath.Join(folder, "LICENSE*"))
+		if len(found) == 0 {
+			return fmt.Errorf("%s has no licence", name)
+		}
+		licence, err := os.ReadFile(found[0])
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&text, "== %s\n\n%s\n\n", name, bytes.TrimSpace(licence))
+	}
+	files["licences.txt"] = text.Bytes()
+	return nil
+}
+
+// index makes the first file, which names all others with what they are, so that a browser keeps them.
+func index(files map[string][]byte) error {
+	sum := sha256.New()
+	for _, name := range []string{"page.css", "page.js", "qtweb.wasm", "worker.js"} {
+		if len(files[name]) == 0 {
+			return fmt.Errorf("%s was not made", name)
+		}
+		sum.Write(files[name])
+	}
+	content, err := os.ReadFile("index.html")
+	if err != nil {
+		return err
+	}
+	version := hex.EncodeToString(sum.Sum(nil)[:8])
+	files["index.html"] = bytes.ReplaceAll(content, []byte("VERSION"), []byte(version))
+	return nil
+}
+
+// write writes all files in the place of those of an earlier page, which has the same names.
+func write(files map[string][]byte) error {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	total := 0
+	for name, content := range files {
+		wg.Go(func() {
+			var small bytes.Buffer
+			w := brotli.NewWriterOptions(&small, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: 24})
+			_, err := w.Write(content)
+			err = errors.Join(err, w.Close(), os.WriteFile(filepath.Join(assets, name+".br"), small.Bytes(), 0o644))
+			mu.Lock()
+			defer mu.Unlock()
+			failed = errors.Join(failed, err)
+			if name != "licences.txt" {
+				total += small.Len()
+			}
+			log.Printf("%9d of %9d bytes  %s", small.Len(), len(content), name)
+		})
+	}
+	wg.Wait()
+	log.Printf("%9d bytes to download", total)
+	return failed
+}
