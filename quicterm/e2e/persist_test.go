@@ -23,11 +23,11 @@ func persistent(t *testing.T) *rig.Host {
 	return h
 }
 
-// awaitRecord waits until a file of a record has a text.
+// awaitRecord waits until a complete record has a text: one that is being written has another name.
 func awaitRecord(t *testing.T, h *rig.Host, text string) {
 	t.Helper()
 	for until := time.Now().Add(rig.Patience); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
-		files, _ := filepath.Glob(h.Path("sessions/*"))
+		files, _ := filepath.Glob(h.Path("sessions/*[0-9a-f]"))
 		for _, file := range files {
 			if b, err := os.ReadFile(file); err == nil && bytes.Contains(b, []byte(text)) {
 				return
