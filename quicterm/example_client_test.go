@@ -33,7 +33,7 @@ func Example_client() {
 			}
 			return nil
 		},
-		Token: grant.Token,
+		Token: client.Once(grant.Token),
 	})
 
 	ctx := context.Background()

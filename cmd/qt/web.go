@@ -78,14 +78,20 @@ func serveWeb(ctx context.Context, host, session string, opts *options) error {
 		return err
 	}
 	defer remove()
+	var asking sync.Mutex
 	relay.Answer = func(ctx context.Context) (web.Answer, error) {
+		asking.Lock()
+		defer asking.Unlock()
 		remove()
 		if time.Since(login.at) > tokenTime {
-			if login, err = loginForWeb(ctx, host, opts); err != nil {
+			again, err := loginForWeb(ctx, host, opts)
+			if err != nil {
 				complain(err)
 				return web.Answer{}, err
 			}
+			login = again
 		}
+		defer func() { login.at = time.Time{} }() // a token is good once
 		return web.Answer{
 			Token: base64.RawURLEncoding.EncodeToString(login.Token), Key: ssh.FingerprintSHA256(login.key),
 			Host: host, Session: session,

@@ -112,7 +112,7 @@ func TestBusyServerBreaksOff(t *testing.T) {
 			Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{serverAddr}, nil },
 			Network:   w,
 			CheckHost: func(ssh.PublicKey) error { return nil },
-			Token:     []byte("any"),
+			Token:     Once([]byte("any")),
 		})
 		defer c.Close()
 		c.dialers[migrate.QUIC] = refusedDialer{c.dialers[migrate.QUIC]}

@@ -58,10 +58,10 @@ type Config struct {
 	KeyTypes []string
 
 	// User is the account on the server, and Keys are the keys that may prove the user. A
-	// one-time Token takes the place of both.
+	// Token takes the place of both: it returns one for each login.
 	User  string
 	Keys  []*auth.UserKey
-	Token []byte
+	Token func(ctx context.Context) ([]byte, error)
 	// OneByOne offers the keys one after the other, each for a round trip, until the server
 	// accepts one: for a server that was not known before, and is not to learn them all.
 	OneByOne bool
@@ -107,6 +107,11 @@ type Client struct {
 
 	mu   sync.Mutex
 	kept *loggedIn // the connection of the last request, or nil
+}
+
+// Once returns a token for the first login. The server denies any other.
+func Once(token []byte) func(context.Context) ([]byte, error) {
+	return func(context.Context) ([]byte, error) { return token, nil }
 }
 
 // New returns a client. It connects to nothing yet.

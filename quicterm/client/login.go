@@ -13,7 +13,7 @@ import (
 
 // authenticate sends everything that is probably needed at once: in the best case the first
 // thing that comes back is the answer to the request. Over a tunnel, the server needs no proof.
-func (c *Client) authenticate(conn carrier.Carrier, tunnel bool, request wire.Message) (wire.Message, error) {
+func (c *Client) authenticate(conn carrier.Carrier, tunnel bool, token []byte, request wire.Message) (wire.Message, error) {
 	keys, left := c.offerable(c.cfg.Keys)
 	if tunnel {
 		keys, left = nil, nil
@@ -47,8 +47,8 @@ func (c *Client) authenticate(conn carrier.Carrier, tunnel bool, request wire.Me
 	err := add(hello())
 	switch {
 	case tunnel: // the server knows who we are
-	case c.cfg.Token != nil:
-		err = errors.Join(err, add(&wire.Token{Token: c.cfg.Token}))
+	case token != nil:
+		err = errors.Join(err, add(&wire.Token{Token: token}))
 	case keys[0].Silent():
 		// If this machine's clock is wrong, an Offer asks for the key again.
 		if a, signErr := answer(keys[0], auth.ClientTime(time.Now())); signErr == nil {

@@ -259,7 +259,7 @@ func TestServerAsksForItsTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.authenticate(tlsCarrier{Conn: client}, false, request)
+	_, err = c.authenticate(tlsCarrier{Conn: client}, false, nil, request)
 	if !errors.As(err, new(*DeniedError)) {
 		t.Error("authenticated:", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
 	"syscall"
 	"testing"
@@ -47,17 +46,13 @@ func TestLoginAtLoss(t *testing.T) {
 
 // listOnce logs in with a token of its own, and lists the sessions.
 func (w *world) listOnce() error {
-	token, err := w.server.IssueToken(uint32(os.Geteuid()))
-	if err != nil {
-		return err
-	}
 	c := New(Config{
 		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{serverAddr}, nil },
 		CheckHost: func(ssh.PublicKey) error { return nil },
-		Network:   w, Token: token,
+		Network:   w, Token: w.token,
 	})
 	defer c.Close()
-	_, _, err = c.List(context.Background())
+	_, _, err := c.List(context.Background())
 	return err
 }
 
@@ -70,7 +65,7 @@ func TestLoginAtDeadHost(t *testing.T) {
 				return []netip.AddrPort{serverAddr, netip.MustParseAddrPort("[2001:db8::1]:4433")}, nil
 			},
 			CheckHost: func(ssh.PublicKey) error { return nil },
-			Network:   w, Token: []byte("any"),
+			Network:   w, Token: Once([]byte("any")),
 		})
 		began := time.Now()
 		var unreachable *UnreachableError
@@ -94,7 +89,7 @@ func TestLoginAtRefusedPort(t *testing.T) {
 	c := New(Config{
 		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{addr}, nil },
 		CheckHost: func(ssh.PublicKey) error { return nil },
-		Token:     []byte("any"),
+		Token:     Once([]byte("any")),
 	})
 	began := time.Now()
 	if _, _, err := c.List(t.Context()); !errors.Is(err, syscall.ECONNREFUSED) {

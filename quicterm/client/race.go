@@ -56,7 +56,7 @@ func (c *Client) login(ctx context.Context, request wire.Message) (l *loggedIn, 
 // loginAnew connects, proves the user and sends a request. It tries all transports that there are,
 // or only the tunnel with TunnelFirst, and returns the first carrier on which there is an answer.
 // The others are closed: what the request has done on them, it has done once (SPEC.md, 5.2).
-func (c *Client) loginAnew(ctx context.Context, request wire.Message) (*loggedIn, error) {
+func (c *Client) loginAnew(ctx context.Context, request wire.Message) (l *loggedIn, err error) {
 	transports := slices.Collect(maps.Keys(c.dialers))
 	if c.cfg.TunnelFirst {
 		transports = []migrate.Transport{migrate.SSH}
@@ -66,6 +66,11 @@ func (c *Client) loginAnew(ctx context.Context, request wire.Message) (*loggedIn
 	direct, cancelDirect := context.WithCancel(all)
 	defer cancelDirect()
 	r := c.newRace(all, request)
+	if c.cfg.Token != nil {
+		if r.token, err = c.cfg.Token(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if c.cfg.Waiting != nil {
 		timer := time.AfterFunc(patience, func() {
 			if r.connected.Err() == nil {
@@ -180,6 +185,7 @@ func (c *Client) loginError(errs map[migrate.Transport]error) error {
 type race struct {
 	client  *Client
 	request wire.Message
+	token   []byte // nil if keys prove the user
 	resolve func() ([]netip.AddrPort, error)
 
 	// lead holds a token for the connection that may prove the user: with others beside it, a
@@ -220,7 +226,7 @@ func (r *race) attempt(ctx context.Context, t migrate.Transport) (*loggedIn, err
 	for pause := busyPause; ; pause = min(2*pause, patience) {
 		l, err := r.try(ctx, t)
 		brokenOff := errors.As(err, new(*BrokenOffError))
-		if brokenOff && !errors.Is(err, ErrBusy) && t == migrate.QUIC && r.client.cfg.Token == nil && lost == nil &&
+		if brokenOff && !errors.Is(err, ErrBusy) && t == migrate.QUIC && r.token == nil && lost == nil &&
 			ctx.Err() == nil {
 			lost = err
 			r.setSilent() // TCP need not wait
@@ -229,7 +235,7 @@ func (r *race) attempt(ctx context.Context, t migrate.Transport) (*loggedIn, err
 		if lost != nil && errors.As(err, new(*UnreachableError)) {
 			return nil, lost // the server may have done what it was asked
 		}
-		sent := r.client.cfg.Token != nil && brokenOff // a token is good for one attempt
+		sent := r.token != nil && brokenOff // a token is good for one attempt
 		if !errors.Is(err, ErrBusy) || sent || time.Now().Add(pause).After(until) {
 			return l, err
 		}
@@ -358,12 +364,12 @@ func (r *race) authenticate(ctx context.Context, t migrate.Transport, conn carri
 		}
 	}
 	defer closeIfSilent(conn, func() {
-		if r.client.cfg.Token == nil {
+		if r.token == nil {
 			r.setSilent()
 			release()
 		}
 	})()
-	answer, err := r.client.authenticate(conn, t == migrate.SSH, r.request)
+	answer, err := r.client.authenticate(conn, t == migrate.SSH, r.token, r.request)
 	if brokenOff := new(BrokenOffError); errors.As(err, &brokenOff) && r.client.dialers[t].refused(brokenOff.Err) {
 		brokenOff.Err = ErrBusy
 	}

@@ -4,7 +4,6 @@ package client
 
 import (
 	"context"
-	"os"
 	"testing"
 	"time"
 
@@ -23,10 +22,6 @@ func TestRenameWhileAttached(t *testing.T) {
 			done <- err
 		}()
 		time.Sleep(time.Second)
-		var err error
-		if cfg.Token, err = w.server.IssueToken(uint32(os.Geteuid())); err != nil {
-			t.Fatal(err)
-		}
 		other := New(cfg)
 		defer other.Close()
 		if err := other.Rename(context.Background(), s.Name(), "web"); err != nil {
@@ -55,10 +50,6 @@ func TestKillSeveral(t *testing.T) {
 			done <- err
 		}()
 		time.Sleep(time.Second)
-		var err error
-		if cfg.Token, err = w.server.IssueToken(uint32(os.Geteuid())); err != nil {
-			t.Fatal(err)
-		}
 		other := New(cfg)
 		defer other.Close()
 		errs := other.Kill(context.Background(), "none", s.Name(), "neither")

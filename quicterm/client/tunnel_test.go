@@ -167,7 +167,7 @@ func TestTunnelBesideDirect(t *testing.T) {
 	}{
 		{"the daemon answers", func(*world, *Config) {}, migrate.QUIC, 0, 3 * trip},
 		{"nobody answers", func(w *world, _ *Config) { w.noUDP, w.noTCP = true, true }, migrate.SSH, 1, loginPing + sshLogin + 3*trip},
-		{"the daemon denies", func(_ *world, cfg *Config) { cfg.Token = []byte("wrong") }, migrate.SSH, 1, sshLogin + 7*trip},
+		{"the daemon denies", func(_ *world, cfg *Config) { cfg.Token = Once([]byte("wrong")) }, migrate.SSH, 1, sshLogin + 7*trip},
 		{"there is no key", func(_ *world, cfg *Config) { cfg.Token = nil }, migrate.SSH, 1, sshLogin + 3*trip},
 		{"its key is not known", func(_ *world, cfg *Config) {
 			cfg.CheckHost = func(ssh.PublicKey) error { return &auth.UnknownHostError{} }

@@ -192,22 +192,23 @@ func (w *world) attach(streams Streams) *Session {
 
 // tryAttach sends a request.
 func (w *world) tryAttach(req *wire.Attach, streams Streams) (*Session, error) {
-	token, err := w.server.IssueToken(uint32(os.Geteuid()))
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	cfg := Config{
 		Paths: w.paths, Compression: w.compression,
 		Log:       slog.New(slog.DiscardHandler),
 		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{serverAddr}, nil },
 		Network:   w,
 		CheckHost: func(ssh.PublicKey) error { return nil },
-		Token:     token,
+		Token:     w.token,
 	}
 	if w.config != nil {
 		w.config(&cfg)
 	}
 	return New(cfg).Attach(context.Background(), req, streams)
+}
+
+// token logs in once.
+func (w *world) token(context.Context) ([]byte, error) {
+	return w.server.IssueToken(uint32(os.Geteuid()))
 }
 
 // The world is the Network of its client. Its sockets keep their first address.

@@ -63,7 +63,7 @@ func serve() (login func() *client.Client, stop func()) {
 				}
 				return nil
 			},
-			Token: grant.Token,
+			Token: client.Once(grant.Token),
 		})
 	}
 	return login, func() {

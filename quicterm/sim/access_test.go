@@ -37,7 +37,7 @@ func (w *world) revoke(m *machine, f *fault) {
 		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return serverAddrs, nil },
 		Network:   process,
 		CheckHost: func(ssh.PublicKey) error { return nil },
-		Token:     token,
+		Token:     client.Once(token),
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()

@@ -260,7 +260,7 @@ func attach(w *world, out *keyClock, configure func(*client.Config)) (*client.Se
 		Resolve:   func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{serverAddrs[0]}, nil },
 		Network:   w.machines[0].newProcess(),
 		CheckHost: func(ssh.PublicKey) error { return nil },
-		Token:     w.host.token(),
+		Token:     client.Once(w.host.token()),
 	}
 	if configure != nil {
 		configure(&cfg)

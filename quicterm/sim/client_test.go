@@ -143,7 +143,7 @@ func (a *actor) attach(ctx context.Context) *client.Session {
 			Resolve:   func(context.Context) ([]netip.AddrPort, error) { return serverAddrs, nil },
 			Network:   a.process,
 			CheckHost: func(ssh.PublicKey) error { return nil },
-			Token:     token,
+			Token:     client.Once(token),
 			Paths:     a.paths,
 		})
 		request := &wire.Attach{

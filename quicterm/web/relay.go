@@ -20,8 +20,8 @@ import (
 const (
 	// secretSize is the size of a secret in bytes. A connection of the page begins with one of the kinds and a secret.
 	secretSize = 32
-	question   = 'q' // asks for the Answer, by the secret of the link, once
-	relayed    = 'r' // is relayed to the host, by the secret of the Answer
+	question   = 'q' // asks for an Answer, by the secret of the link, once, or by that of an Answer
+	relayed    = 'r' // is relayed to the host, by the secret of an Answer
 
 	// firstTime bounds how long a connection of the page may take to send that, and a request its headers. idleTime is how
 	// long one is kept for the next request, and may take an answer.
@@ -47,7 +47,7 @@ type Answer struct {
 // A Relay serves the page on this machine to who has a link, and relays its connections to one host. What they bring is
 // sealed between the page and the host.
 type Relay struct {
-	// Answer returns what to attach to, without the secret. It is called when the link is used.
+	// Answer returns what to attach to, without the secret. It is called when the link is used, and for each further login.
 	Answer func(context.Context) (Answer, error)
 	// Dial connects to the host.
 	Dial func(context.Context) (net.Conn, error)
@@ -125,7 +125,7 @@ func (r *Relay) serveSocket(ctx context.Context, w http.ResponseWriter, req *htt
 	}
 	c.SetDeadline(time.Time{})
 	switch kind, secret := first[0], first[1:]; {
-	case kind == question && r.use(secret):
+	case kind == question && (r.use(secret) || r.isPage(secret)):
 		leave(c)
 		r.answer(ctx, c)
 	case kind == relayed && r.isPage(secret):

@@ -87,6 +87,24 @@ func (p *page) begin(kind byte, secret []byte) net.Conn {
 	return c
 }
 
+// ask returns the answer to a question with a secret.
+func (p *page) ask(secret []byte) (answer Answer) {
+	p.t.Helper()
+	c := p.begin(question, secret)
+	var size [2]byte
+	if _, err := io.ReadFull(c, size[:]); err != nil {
+		p.t.Fatal(err)
+	}
+	text := make([]byte, binary.BigEndian.Uint16(size[:]))
+	if _, err := io.ReadFull(c, text); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &answer); err != nil || answer.Token != "token" || answer.Host != "host" {
+		p.t.Fatalf("%s, %v", text, err)
+	}
+	return answer
+}
+
 // wantEnd waits for the end of a connection that brings nothing.
 func (p *page) wantEnd(why string, c net.Conn) {
 	p.t.Helper()
@@ -101,19 +119,7 @@ func TestRelay(t *testing.T) {
 	p.wantEnd("a wrong link", p.begin(question, make([]byte, secretSize)))
 	p.wantEnd("no secret of the page yet", p.begin(relayed, make([]byte, secretSize)))
 	p.wantEnd("the link's secret for the host", p.begin(relayed, p.secret))
-	c := p.begin(question, p.secret)
-	var size [2]byte
-	if _, err := io.ReadFull(c, size[:]); err != nil {
-		t.Fatal(err)
-	}
-	text := make([]byte, binary.BigEndian.Uint16(size[:]))
-	if _, err := io.ReadFull(c, text); err != nil {
-		t.Fatal(err)
-	}
-	var answer Answer
-	if err := json.Unmarshal(text, &answer); err != nil || answer.Token != "token" || answer.Host != "host" {
-		t.Fatalf("%s, %v", text, err)
-	}
+	answer := p.ask(p.secret)
 	p.wantEnd("the link again", p.begin(question, p.secret))
 	if n := p.dialed.Load(); n != 0 {
 		t.Errorf("the host is dialed %d times before a proof", n)
@@ -121,6 +127,9 @@ func TestRelay(t *testing.T) {
 	secret, err := base64.RawURLEncoding.DecodeString(answer.Secret)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if again := p.ask(secret); again != answer {
+		t.Errorf("for a further login: %+v", again)
 	}
 	for range maxConnections + 2 { // that are kept: they have no place among those of strangers
 		c := p.begin(relayed, secret)

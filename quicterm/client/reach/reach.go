@@ -270,7 +270,7 @@ func (a *Access) byGrant(ctx context.Context, say func(string), cfg client.Confi
 	cfg.Resolve = grant.Resolve
 	cfg.CheckHost = grant.CheckHost
 	cfg.KeyTypes = grant.KeyTypes()
-	cfg.Token = grant.Token()
+	cfg.Token = client.Once(grant.Token())
 	return a.call(ctx, cfg, f)
 }
 

@@ -1,85 +1,72 @@
-// The page: a terminal of xterm.js, and the client in a worker, where its work does not delay what is drawn. What the two
-// say to each other is in cmd/qtweb/main.go.
+// The page: terminals of xterm.js for the sessions of one host, and the client in a worker. This file only wires the parts.
 
-import { FitAddon } from "@xterm/addon-fit";
-import { WebglAddon } from "@xterm/addon-webgl";
-import { Terminal } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
+import { Client, type Message } from "./client";
+import { List, time } from "./list";
 import "./page.css";
+import type { Tab } from "./tab";
+import { Tabs } from "./tabs";
 
 // The link is removed at once: neither the history of the browser nor whoever sees the screen gets its secret.
 const link = new URLSearchParams(location.hash.slice(1));
 history.replaceState(null, "", location.pathname);
 
-const status = document.getElementById("status")!;
-const say = (text: string) => { status.textContent = text; };
+const element = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
+const say = (text: string) => { element("status").textContent = text; };
 
-const terminal = new Terminal({ scrollback: 10000, macOptionIsMeta: true, screenReaderMode: true });
-const fit = new FitAddon();
-terminal.loadAddon(fit);
-terminal.open(document.getElementById("terminal")!);
-try {
-	const webgl = new WebglAddon();
-	webgl.onContextLoss(() => webgl.dispose()); // the slower renderer takes over
-	terminal.loadAddon(webgl);
-} catch {
-	// this browser has none
+const client = new Client(receive, () => say("The client has failed: reload the page"));
+const tabs = new Tabs(client, element("tabs"), element("terminals"), equip, changed);
+const list = new List(client, element<HTMLDialogElement>("list"), (session, name) => tabs.open(session, name));
+element("sessions").onclick = () => list.show();
+
+function receive(message: Message) {
+	if (message.tab !== undefined) tabs.receive(message);
+	if (message.ready !== undefined) start();
+	if (message.host) arrived(message.host);
+	if (message.failed !== undefined) say(message.failed);
+	if (message.sessions || message.unlisted) list.receive(message);
 }
-fit.fit();
-new ResizeObserver(() => fit.fit()).observe(document.getElementById("terminal")!);
 
-const version = new URL(import.meta.url).search;
-const worker = new Worker("worker.js" + version, { type: "module" });
-let running = false;
-let over = false;
-const send = (message: object) => {
-	if (running && !over) worker.postMessage(message);
-};
-
-worker.onerror = () => end("The client has failed: reload the page");
-worker.onmessage = ({ data }) => {
-	if (data.ready !== undefined) start();
-	if (data.output !== undefined) {
-		const output: Uint8Array = data.output;
-		terminal.write(output, () => send({ shown: output.length }));
-	}
-	if (data.link !== undefined) say(data.link === "live" ? "" : data.link);
-	if (data.ended !== undefined) end(data.ended);
-};
-
+/** start connects to the host of the link. */
 function start() {
 	const value = (name: string) => link.get(name) ?? undefined;
 	if (!link.has("s") && !link.has("t")) {
-		end("This page needs a link that is good once: run qt web");
+		say("This page needs a link that is good once: run qt web");
 		return;
 	}
 	say("Connecting");
-	running = true;
-	send({
+	client.send({
 		start: {
 			socket: new URL("socket", location.href.replace(/^http/, "ws")).href,
 			secret: value("s"), token: value("t"), key: value("k"), host: value("h"), session: value("n"),
-			size: [terminal.cols, terminal.rows],
 		},
 	});
-	terminal.focus();
 }
 
-function end(text: string) {
-	if (over) return;
-	over = true;
-	say(text);
-	terminal.options.disableStdin = true;
+/** arrived is called once, when the host is known. */
+function arrived({ session }: { host: string; session: string }) {
+	element<HTMLButtonElement>("sessions").disabled = false;
+	tabs.open(session);
 }
 
-terminal.onData((keys) => send({ keys }));
-terminal.onResize(({ cols, rows }) => send({ size: [cols, rows] }));
-terminal.onTitleChange((title) => { document.title = title || "quicterm"; });
+/** equip gives a new tab what is not the terminal's own. */
+function equip(_tab: Tab) {}
+
+/** changed is called when another tab is shown, or something of one has changed. */
+function changed(tab?: Tab) {
+	document.title = tab?.title || tab?.name || "quicterm";
+	if (!tab) say("");
+	else if (tab.ended) say(tab.ended.text);
+	else if (tab.link.state === "live") say("");
+	else say(`${tab.link.state} since ${time(tab.link.since)}`);
+}
 
 // After a sleep, or in another network, a connection that seems to be open may be none.
-addEventListener("online", () => send({ network: "changed" }));
-addEventListener("offline", () => send({ network: "changed" }));
-addEventListener("pageshow", () => send({ network: "woke" }));
+addEventListener("online", () => client.send({ network: "woke" }));
+addEventListener("offline", () => client.send({ network: "changed" }));
+addEventListener("pageshow", () => client.send({ network: "woke" }));
 document.addEventListener("visibilitychange", () => {
-	if (document.visibilityState === "visible") send({ network: "woke" });
+	if (document.visibilityState !== "visible") return;
+	client.send({ network: "woke" });
+	list.ask();
 });

@@ -1,0 +1,95 @@
+// A tab: the terminal of one session.
+
+import { FitAddon } from "@xterm/addon-fit";
+import { WebglAddon } from "@xterm/addon-webgl";
+import { Terminal } from "@xterm/xterm";
+import type { Client, Link, Message } from "./client";
+
+export class Tab {
+	readonly terminal = new Terminal({ scrollback: 10000, macOptionIsMeta: true, screenReaderMode: true });
+	readonly element = document.createElement("section");
+
+	/** id and name of the session, once it is attached. */
+	session = "";
+	name: string;
+	title = "";
+	link: Link = { state: "connecting", since: Date.now() };
+	/** Why the session is over here. */
+	ended?: { text: string; status?: number };
+
+	readonly #fit = new FitAddon();
+	#webgl?: WebglAddon;
+
+	/** changed is called when anything of the above has changed. */
+	constructor(
+		readonly client: Client, readonly id: number, name: string, parent: HTMLElement, readonly changed: (tab: Tab) => void,
+	) {
+		this.name = name;
+		const terminal = this.terminal;
+		parent.append(this.element);
+		terminal.loadAddon(this.#fit);
+		terminal.open(this.element);
+		terminal.onData((keys) => this.send({ keys }));
+		terminal.onResize(({ cols, rows }) => this.send({ size: [cols, rows] }));
+		terminal.onTitleChange((title) => {
+			this.title = title;
+			changed(this);
+		});
+		new ResizeObserver(() => this.fit()).observe(this.element);
+	}
+
+	/** attach attaches to the session with a name or id, or to a new one. */
+	attach(session: string) {
+		this.fit();
+		this.send({ attach: { session, size: [this.terminal.cols, this.terminal.rows] } });
+	}
+
+	receive(message: Message) {
+		const { output, attached, link, ended } = message;
+		if (output) {
+			this.terminal.write(output, () => this.send({ shown: output.length }));
+			return;
+		}
+		if (attached) [this.session, this.name] = [attached.id, attached.name];
+		if (link) this.link = link;
+		if (ended) {
+			this.ended = ended;
+			this.terminal.options.disableStdin = true;
+		}
+		this.changed(this);
+	}
+
+	/** send says something about the session to the client. */
+	send(message: object) {
+		this.client.send({ tab: this.id, ...message });
+	}
+
+	/** fit gives the terminal the size of its place, if that is shown. */
+	fit() {
+		if (this.element.offsetParent) this.#fit.fit();
+	}
+
+	/** show shows the terminal or hides it. A browser draws few by WebGL at a time. */
+	show(shown: boolean) {
+		this.element.hidden = !shown;
+		this.#webgl?.dispose();
+		this.#webgl = undefined;
+		if (!shown) return;
+		this.fit();
+		this.terminal.focus();
+		try {
+			this.#webgl = new WebglAddon();
+			this.#webgl.onContextLoss(() => this.#webgl?.dispose()); // the slower renderer takes over
+			this.terminal.loadAddon(this.#webgl);
+		} catch {
+			this.#webgl = undefined; // this browser has none
+		}
+	}
+
+	/** close leaves the session, which continues. */
+	close() {
+		this.send({ leave: true });
+		this.terminal.dispose();
+		this.element.remove();
+	}
+}
