@@ -23,7 +23,7 @@ func mcpCommand() *cobra.Command {
 start and end sessions, run command lines in them, type, wait, and show screens and output: see the commands of
 these names. The agent reaches the hosts of --host only, or this machine without it.
 
-Nobody is asked: a server whose key is not known is refused, and so is a key that needs a passphrase or a touch.`,
+It asks no questions: a server whose key is not known is refused, and so is a key that needs a passphrase or a touch.`,
 		Args: usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if len(hosts) == 0 {

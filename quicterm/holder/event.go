@@ -85,7 +85,7 @@ func tellsQuickly(b []byte) bool {
 	if len(b) > maxPrompt {
 		return false
 	}
-	if bytes.IndexByte(b, '\a') >= 0 {
+	if bytes.IndexByte(b, '\a') >= 0 || asks(b) {
 		return true
 	}
 	for { // ESC is more frequent
@@ -98,6 +98,12 @@ func tellsQuickly(b []byte) bool {
 		}
 		b = b[i+1:]
 	}
+}
+
+// asks reports whether some output may end with a query, for whose answer the program waits.
+func asks(b []byte) bool {
+	i := bytes.LastIndexByte(b, 0x1b)
+	return i >= 0 && (b[len(b)-1] == 'n' || b[len(b)-1] == 'c')
 }
 
 // maxPrompt is more than a shell prints at once for a prompt with its marks.
@@ -147,4 +153,26 @@ func (p *happenings) tellClientLocked(a *attachment, came bool, why string) {
 		e.Kind = wire.EventAttached
 	}
 	p.tellLocked(e)
+}
+
+// answerLocked answers the queries of the program in place of a terminal, if no person has one at the session. What the
+// program does not read while more is answered is dropped.
+func (h *Holder) answerLocked(answers []byte) {
+	if h.answers != nil || !h.unansweredLocked() {
+		return
+	}
+	if h.answers = answers; answers != nil {
+		h.gate.Changed()
+	}
+}
+
+// unansweredLocked reports whether no terminal of a person answers the program's queries.
+func (h *Holder) unansweredLocked() bool {
+	now := time.Now()
+	for w := range h.clients.writers() {
+		if (w.hinting == nil || w.hinting.level < wire.HintsProgram) && !w.away(now) {
+			return false
+		}
+	}
+	return true
 }

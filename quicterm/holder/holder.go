@@ -28,6 +28,7 @@ type Holder struct {
 	// for output, and at the end.
 	gate      gate.Gate
 	ring      *buffer.Ring // the log of the program's output
+	answers   []byte       // to the program's queries, for its input
 	clients   clients
 	ownership ownership
 	reading   reading

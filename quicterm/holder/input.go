@@ -27,13 +27,18 @@ func (h *Holder) inputLoop() {
 		var w *attachment
 		h.gate.Wait(context.Background(), func() bool {
 			w = h.clients.nextInput()
-			return h.life.over || w != nil || h.hints.progress.fresh
+			return h.life.over || w != nil || h.hints.progress.fresh || h.answers != nil
 		})
 		if h.life.over {
 			return
 		}
 		if h.hints.progress.fresh {
 			h.typeLocked()
+			continue
+		}
+		if answers := h.answers; answers != nil {
+			h.answers = nil
+			h.giveLocked(func() { h.program.Stdin().Write(answers) })
 			continue
 		}
 		d := w.endpoint.Take(0)[0]

@@ -136,6 +136,8 @@ func (s *Screen) control(c *vt.Control) {
 		if c.Len() == 1 { // with more, it is highlight mouse tracking
 			s.scrollDown(c.Count(0))
 		}
+	case 'c', 'n':
+		s.query(c)
 	case 'g':
 		s.clearTabs(c.Param(0))
 	case 'h', 'l':

@@ -8,7 +8,7 @@
 // the cursor. The widths of characters are those of a newer Unicode.
 //
 // It never panics, whatever the input; its memory is bounded by the size of the screen and by Limits;
-// how the output is cut into chunks makes no difference. It answers no queries and shows no images.
+// how the output is cut into chunks makes no difference. It shows no images.
 //
 // A Screen has no goroutine and is not safe for concurrent use.
 package screen
@@ -97,7 +97,8 @@ func New(cols, rows int, limits Limits) *Screen {
 type Listener interface {
 	Bell()
 	Notification(text string)
-	Mark(m marks.Mark) // of a shell, not on the alternate screen
+	Mark(m marks.Mark)   // of a shell, not on the alternate screen
+	Query(answer string) // that a terminal would give to the program
 }
 
 // Listen sets who hears what is written from now on; nil is nobody. What a Snapshot is drawn from tells nothing.

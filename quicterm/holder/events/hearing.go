@@ -7,6 +7,9 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
+// maxAnswers bounds the answers to the queries in a piece of output, in bytes.
+const maxAnswers = 256
+
 // maxHeard is how many events a piece of output has, at most: the log would not keep more.
 const maxHeard = maxKept - 1
 
@@ -16,6 +19,7 @@ type Hearing struct {
 	deaf    bool
 	heard   []wire.Event
 	omitted uint64
+	answers []byte // to queries
 
 	marked, before marked
 }
@@ -42,8 +46,14 @@ func (h *Hearing) Take() (heard []wire.Event) {
 	return heard
 }
 
+// Answers returns, once, the answers to the queries that were heard.
+func (h *Hearing) Answers() (answers []byte) {
+	answers, h.answers = h.answers, nil
+	return answers
+}
+
 // Forget forgets what was heard since the last Begin, which is to be heard again, and all that Take would return.
-func (h *Hearing) Forget() { h.heard, h.omitted, h.marked = nil, 0, h.before }
+func (h *Hearing) Forget() { h.heard, h.answers, h.omitted, h.marked = nil, nil, 0, h.before }
 
 func (h *Hearing) add(e wire.Event) {
 	if len(h.heard) == maxHeard {
@@ -63,6 +73,13 @@ func (h *Hearing) Bell() {
 		h.heard[n-1].Count++
 	default:
 		h.add(wire.Event{Kind: wire.EventBell, Count: 1})
+	}
+}
+
+// Query hears a query of a program, with a terminal's answer.
+func (h *Hearing) Query(answer string) {
+	if !h.deaf && len(h.answers)+len(answer) <= maxAnswers {
+		h.answers = append(h.answers, answer...)
 	}
 }
 
