@@ -203,10 +203,11 @@ func (s *stripped) String(kind byte, data []byte, part Part) {
 	body := string(data)
 	if part&First != 0 {
 		s.text = ""
-		if s.drop = isStringQuery(kind, body, part&Last != 0); s.drop && part&Cancelled == 0 {
-			s.query(body)
-		}
+		s.drop = isStringQuery(kind, body, part&Last != 0)
 		body = silenceImage(kind, body)
+	}
+	if s.drop && part&Last != 0 {
+		s.query(body)
 	}
 	s.text += body
 	if part&(Last|Cancelled) == 0 || s.drop || part == First|Cancelled {
@@ -281,6 +282,11 @@ func TestStripRest(t *testing.T) {
 	}
 	if out := string(s.Strip([]byte("1m\x1b[6n"))); out != "1m" {
 		t.Errorf("after Rest: %q", out)
+	}
+	s = Stripper{}
+	s.Strip([]byte("\x1b]5522;type=read;" + strings.Repeat("A", 2*maxString)))
+	if rest := string(s.Rest()); !strings.HasPrefix(rest, "\x1b]5522;type=read;AAAA") {
+		t.Errorf("the rest of a long query is %q", rest)
 	}
 }
 

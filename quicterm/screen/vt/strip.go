@@ -49,14 +49,14 @@ func (s *Stripper) Strip(b []byte) []byte {
 	return s.out
 }
 
-// Rest returns the bytes that Strip holds back, and resets the Stripper.
+// Rest returns the bytes that Strip holds back, and resets the Stripper. Of a long query that is not complete, these are
+// the beginning: without that, a terminal would show what follows as text.
 func (s *Stripper) Rest() (rest []byte) {
 	p := s.parser
 	switch held := p.char[:p.nchar]; {
 	case p.phase == inText:
 		rest = held[min(s.known, len(held)):]
-	case p.long && s.drop: // its beginning was removed
-	case p.long:
+	case p.long && !s.drop:
 		rest = append(p.data, held...)
 	case s.begun:
 		rest = append([]byte{can}, p.raw...)
