@@ -95,7 +95,7 @@ type Config struct {
 	// shorter) or "auto", the default (if the path is slower than compression).
 	Compression string
 
-	// Network is what is between here and the server. Nil means the network of this machine.
+	// Network is what is between here and the server. Nil means the network of this machine; a page has none.
 	Network Network
 }
 

@@ -16,8 +16,6 @@ import (
 
 const hasUDP = true
 
-func listenUDP(iface string) (net.PacketConn, error) { return quic.ListenUDP(iface) }
-
 func awaitKnock(socket net.PacketConn, remote netip.AddrPort) error {
 	return quic.AwaitKnock(socket, remote)
 }

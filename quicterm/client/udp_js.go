@@ -2,7 +2,6 @@ package client
 
 import (
 	"crypto/tls"
-	"errors"
 	"net"
 	"net/netip"
 
@@ -11,9 +10,9 @@ import (
 
 const hasUDP = false
 
-var errNoUDP = errors.New("a browser has no UDP")
+// system is no network: a page brings its own.
+type system struct{ Network }
 
-func listenUDP(string) (net.PacketConn, error)                   { return nil, errNoUDP }
 func awaitKnock(net.PacketConn, netip.AddrPort) error            { return net.ErrClosed }
 func sendKnock(net.PacketConn, netip.AddrPort)                   {}
 func addQUIC(map[migrate.Transport]dialer, Network, *tls.Config) {}

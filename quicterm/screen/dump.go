@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -70,9 +69,6 @@ func (s *Screen) Dump() Dump {
 	}
 	return d
 }
-
-// MarshalJSON returns the Dump.
-func (s *Screen) MarshalJSON() ([]byte, error) { return json.Marshal(s.Dump()) }
 
 func (r Row) dump(cols int) DumpRow {
 	runs := []DumpRun{}

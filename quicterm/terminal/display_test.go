@@ -233,7 +233,7 @@ func texts(t *testing.T, terminal *screen.Screen) (scrollback, rows []string) {
 	t.Helper()
 	type row struct{ Runs [][]any }
 	var dump struct{ Scrollback, Screen []row }
-	b, err := json.Marshal(terminal)
+	b, err := json.Marshal(terminal.Dump())
 	if err == nil {
 		err = json.Unmarshal(b, &dump)
 	}

@@ -16,7 +16,7 @@ import (
 func state(t *testing.T, s *screen.Screen) string {
 	t.Helper()
 	s.ClearHistory()
-	b, err := json.Marshal(s)
+	b, err := json.Marshal(s.Dump())
 	if err != nil {
 		t.Fatal(err)
 	}

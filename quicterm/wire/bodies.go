@@ -4,7 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"reflect"
-	"regexp"
+	"strings"
 
 	"github.com/fxamacker/cbor/v2"
 )
@@ -56,11 +56,17 @@ const (
 	MaxDir      = 1024     // bytes of a directory in an Activity: a longer one is left out
 )
 
-// names matches the names that a session may have: words for a shell, too.
-var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
+// ValidName reports whether a session may have a name: a word for a shell, too, of letters and digits, and behind the
+// first one also of "." "_" "-".
+func ValidName(name string) bool {
+	odd := strings.TrimLeft(name, letters+digits)
+	return len(name) <= MaxName && len(odd) < len(name) && strings.Trim(odd, letters+digits+"._-") == ""
+}
 
-// ValidName reports whether a session may have a name.
-func ValidName(name string) bool { return names.MatchString(name) }
+const (
+	letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	digits  = "0123456789"
+)
 
 // Hello is the first message of a client that has to authenticate. After one with More set,
 // and an Offer, the client may send another one with other keys.

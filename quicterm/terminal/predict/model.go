@@ -1,8 +1,9 @@
 package predict
 
 import (
-	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -46,22 +47,44 @@ func (p *Predictor) modelOf(s *screen.Screen) model {
 	return application
 }
 
-// word matches what a secret is called.
-const word = `(?i)(pass|\bpin\b|token|secret|\bcode\b|otp\b|contraseña|senha|wort|` +
-	`пароль|密码|密碼|パスワード|暗証番号|암호|비밀번호)`
+// secrets are parts of what a secret is called, in lower case.
+var secrets = []string{
+	"pass", "token", "secret", "contraseña", "senha", "wort", "пароль", "密码", "密碼", "パスワード", "暗証番号", "암호", "비밀번호",
+}
 
-var (
-	// question matches the end of a text that asks for a secret.
-	question = regexp.MustCompile(word + `[^:：?>]*[:：?>]$`)
-	// label matches a text that may be the label of a field for one.
-	label = regexp.MustCompile(word)
-)
+// namesSecret reports whether a text names a secret. Short names count as whole words only.
+func namesSecret(text string) bool {
+	text = strings.ToLower(text)
+	if slices.ContainsFunc(secrets, func(name string) bool { return strings.Contains(text, name) }) {
+		return true
+	}
+	noWord := func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_') }
+	for word := range strings.FieldsFuncSeq(text, noWord) {
+		if word == "pin" || word == "code" || strings.HasSuffix(word, "otp") {
+			return true
+		}
+	}
+	return false
+}
+
+// endings are the characters that end a question.
+const endings = ":：?>"
+
+// endsInQuestion reports whether a text ends in a question for a secret.
+func endsInQuestion(text string) bool {
+	last, size := utf8.DecodeLastRuneInString(text)
+	if !strings.ContainsRune(endings, last) {
+		return false
+	}
+	text = text[:len(text)-size]
+	return namesSecret(text[strings.LastIndexAny(text, endings)+1:])
+}
 
 // labelsSecret reports whether a row of the screen may be the label of a field for a secret.
 func labelsSecret(s *screen.Screen) bool {
 	_, rows := s.Size()
 	for y := range rows {
-		if label.MatchString(s.Row(y).Text()) {
+		if namesSecret(s.Row(y).Text()) {
 			return true
 		}
 	}
@@ -75,13 +98,13 @@ func (p *Predictor) asksSecret(s *screen.Screen) bool {
 		x = min(x, p.start.x)
 	}
 	text := strings.TrimRight(textBefore(s.Row(y), x), " *•●") // what stands for typed characters is no part
-	if !strings.ContainsAny(text[max(len(text)-3, 0):], ":：?>") {
+	if !strings.ContainsAny(text[max(len(text)-3, 0):], endings) {
 		return false // most rows
 	}
 	if s.Row(y).Wrapped() && y > 0 {
 		text = s.Row(y-1).Text() + text
 	}
-	return question.MatchString(text)
+	return endsInQuestion(text)
 }
 
 func textBefore(row screen.Row, x int) string {
