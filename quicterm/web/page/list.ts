@@ -23,6 +23,10 @@ export class List {
 		this.ask();
 	}
 
+	close() {
+		this.dialog.close();
+	}
+
 	/** ask asks for the sessions, if they are shown. */
 	ask() {
 		clearTimeout(this.#timer);
@@ -37,7 +41,7 @@ export class List {
 	}
 
 	#choose(session: string, name: string) {
-		this.dialog.close();
+		this.close();
 		this.open(session, name);
 	}
 

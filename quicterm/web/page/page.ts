@@ -1,11 +1,17 @@
 // The page: terminals of xterm.js for the sessions of one host, and the client in a worker. This file only wires the parts.
 
 import "@xterm/xterm/css/xterm.css";
-import { Client, type Message } from "./client";
+import { WebLinksAddon } from "@xterm/addon-web-links";
+import { Client, type Message, type Session } from "./client";
+import { ask } from "./ask";
+import { askToCopy } from "./clipboard";
+import { keep, kept } from "./kept";
 import { List, time } from "./list";
 import "./page.css";
+import { searchable, searchBy } from "./search";
 import type { Tab } from "./tab";
-import { Tabs } from "./tabs";
+import { label, Tabs } from "./tabs";
+import { follow } from "./theme";
 
 // The link is removed at once: neither the history of the browser nor whoever sees the screen gets its secret.
 const link = new URLSearchParams(location.hash.slice(1));
@@ -18,6 +24,8 @@ const client = new Client(receive, () => say("The client has failed: reload the 
 const tabs = new Tabs(client, element("tabs"), element("terminals"), equip, changed);
 const list = new List(client, element<HTMLDialogElement>("list"), (session, name) => tabs.open(session, name));
 element("sessions").onclick = () => list.show();
+searchBy(element<HTMLFormElement>("search"), element("find"), () => tabs.shown);
+let restoring: string[] = [];
 
 function receive(message: Message) {
 	if (message.tab !== undefined) tabs.receive(message);
@@ -25,6 +33,7 @@ function receive(message: Message) {
 	if (message.host) arrived(message.host);
 	if (message.failed !== undefined) say(message.failed);
 	if (message.sessions || message.unlisted) list.receive(message);
+	if (message.sessions && restoring.length) restore(message.sessions);
 }
 
 /** start connects to the host of the link. */
@@ -46,15 +55,35 @@ function start() {
 /** arrived is called once, when the host is known. */
 function arrived({ session }: { host: string; session: string }) {
 	element<HTMLButtonElement>("sessions").disabled = false;
-	tabs.open(session);
+	if (link.size > 0) tabs.open(session);
+	else {
+		restoring = kept();
+		list.show();
+	}
+}
+
+/** restore opens the sessions of the last visit that the server still has. It says how those have ended that have since. */
+function restore(sessions: Session[]) {
+	const there = restoring.filter((id) => sessions.some((session) => session.id === id));
+	for (const id of there) tabs.open(id, sessions.find((session) => session.id === id)!.name);
+	const gone = new Set(restoring).size - new Set(there).size;
+	if (gone) ask(`${gone === 1 ? "A session" : gone + " sessions"} of your last visit ended meanwhile.`, { "Close": () => {} });
+	if (there.length) list.close();
+	restoring = [];
 }
 
 /** equip gives a new tab what is not the terminal's own. */
-function equip(_tab: Tab) {}
+function equip(tab: Tab) {
+	tab.terminal.loadAddon(new WebLinksAddon());
+	follow(tab);
+	searchable(tab);
+	askToCopy(tab);
+}
 
 /** changed is called when another tab is shown, or something of one has changed. */
 function changed(tab?: Tab) {
-	document.title = tab?.title || tab?.name || "quicterm";
+	document.title = tab ? label(tab) : "quicterm";
+	if (!restoring.length) keep(tabs.sessions());
 	if (!tab) say("");
 	else if (tab.ended) say(tab.ended.text);
 	else if (tab.link.state === "live") say("");
@@ -69,4 +98,5 @@ document.addEventListener("visibilitychange", () => {
 	if (document.visibilityState !== "visible") return;
 	client.send({ network: "woke" });
 	list.ask();
+	tabs.seen();
 });

@@ -5,26 +5,32 @@ import { WebglAddon } from "@xterm/addon-webgl";
 import { Terminal } from "@xterm/xterm";
 import type { Client, Link, Message } from "./client";
 
+/** bellTime is for how many milliseconds a bell vibrates. */
+const bellTime = 100;
+
 export class Tab {
 	readonly terminal = new Terminal({ scrollback: 10000, macOptionIsMeta: true, screenReaderMode: true });
 	readonly element = document.createElement("section");
 
-	/** id and name of the session, once it is attached. */
+	/** The id of the session, once it is attached; before, what attach was called with. */
 	session = "";
-	name: string;
 	title = "";
 	link: Link = { state: "connecting", since: Date.now() };
 	/** Why the session is over here. */
 	ended?: { text: string; status?: number };
+	/** The bell has rung since the terminal was seen. */
+	rang = false;
+	readonly #closing = new AbortController();
+	/** Ends when the tab is closed. */
+	readonly closed = this.#closing.signal;
 
 	readonly #fit = new FitAddon();
 	#webgl?: WebglAddon;
 
 	/** changed is called when anything of the above has changed. */
 	constructor(
-		readonly client: Client, readonly id: number, name: string, parent: HTMLElement, readonly changed: (tab: Tab) => void,
+		readonly client: Client, readonly id: number, public name: string, parent: HTMLElement, readonly changed: (tab: Tab) => void,
 	) {
-		this.name = name;
 		const terminal = this.terminal;
 		parent.append(this.element);
 		terminal.loadAddon(this.#fit);
@@ -35,11 +41,19 @@ export class Tab {
 			this.title = title;
 			changed(this);
 		});
-		new ResizeObserver(() => this.fit()).observe(this.element);
+		terminal.onBell(() => {
+			navigator.vibrate?.(bellTime);
+			this.rang = document.hidden || this.element.hidden === true;
+			changed(this);
+		});
+		const sizes = new ResizeObserver(() => this.fit());
+		sizes.observe(this.element);
+		this.closed.addEventListener("abort", () => sizes.disconnect());
 	}
 
 	/** attach attaches to the session with a name or id, or to a new one. */
 	attach(session: string) {
+		this.session = session;
 		this.fit();
 		this.send({ attach: { session, size: [this.terminal.cols, this.terminal.rows] } });
 	}
@@ -75,6 +89,7 @@ export class Tab {
 		this.#webgl?.dispose();
 		this.#webgl = undefined;
 		if (!shown) return;
+		this.rang = false;
 		this.fit();
 		this.terminal.focus();
 		try {
@@ -89,6 +104,7 @@ export class Tab {
 	/** close leaves the session, which continues. */
 	close() {
 		this.send({ leave: true });
+		this.#closing.abort();
 		this.terminal.dispose();
 		this.element.remove();
 	}

@@ -16,7 +16,7 @@ export class Tabs {
 
 	/** open shows a session by name or id, in its tab if it has one, or a new session. */
 	open(session: string, name = session) {
-		const known = [...this.#all.values()].find((tab) => !tab.ended && session && [tab.session, tab.name].includes(session));
+		const known = session && this.#list().find((tab) => !tab.ended && [tab.session, tab.name].includes(session));
 		if (known) {
 			this.show(known);
 			return;
@@ -40,8 +40,25 @@ export class Tabs {
 		tab.close();
 		if (this.shown === tab) {
 			this.shown = undefined;
-			this.show([...this.#all.values()].at(-1));
+			this.show(this.#list().at(-1));
 		} else this.#draw();
+	}
+
+	/** seen says that the person is back. */
+	seen() {
+		if (!this.shown?.rang) return;
+		this.shown.rang = false;
+		this.#draw();
+	}
+
+	/** sessions returns the ids of those that are open, the one that is shown last. */
+	sessions(): string[] {
+		const open = this.#list().filter((tab) => tab.session && !tab.ended);
+		return [...open, ...open.filter((tab) => tab === this.shown)].map((tab) => tab.session);
+	}
+
+	#list(): Tab[] {
+		return [...this.#all.values()];
 	}
 
 	receive(message: Message) {
@@ -49,8 +66,8 @@ export class Tabs {
 	}
 
 	#draw() {
-		this.bar.replaceChildren(...[...this.#all.values()].map((tab) => {
-			const name = tab.title || tab.name || "new session";
+		this.bar.replaceChildren(...this.#list().map((tab) => {
+			const name = label(tab);
 			const item = document.createElement("span");
 			const open = document.createElement("button");
 			open.textContent = name;
@@ -65,4 +82,9 @@ export class Tabs {
 		}));
 		this.changed(this.shown);
 	}
+}
+
+/** label is what a tab is called, with a mark if its bell has rung. */
+export function label(tab: Tab): string {
+	return (tab.rang ? "🔔 " : "") + (tab.title || tab.name || "new session");
 }
