@@ -102,6 +102,10 @@ var packages = []struct {
 		path: "quicterm/web", role: "the page of a browser; knows neither sessions nor logins",
 		imports: "migrate/carrier/websocket", tests: "github.com/coder/websocket",
 	},
+	{
+		path: "quicterm/web/link", role: "the links that let a page in, and the keys that it proves itself by; knows no connection",
+		imports: "quicterm/auth golang.org/x/crypto",
+	},
 	{path: "quicterm/version", role: "the version of the programs"},
 	{path: "quicterm/screen/marks", role: "what shells tell of prompts, commands and directories"},
 	{

@@ -22,7 +22,7 @@ import (
 
 // userKey returns a key that signs.
 func userKey(s ssh.Signer) *UserKey {
-	return &UserKey{Public: s.PublicKey(), signer: func() (ssh.Signer, error) { return s, nil }, silent: true}
+	return NewUserKey(s, "")
 }
 
 func signer(private crypto.Signer) ssh.Signer { return must(ssh.NewSignerFromSigner(private)) }

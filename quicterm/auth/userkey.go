@@ -26,6 +26,16 @@ type UserKey struct {
 	silent bool // signer does not ask for a passphrase
 }
 
+// NewUserKey returns a key whose signer asks the user for nothing.
+func NewUserKey(s ssh.Signer, source string) *UserKey {
+	return &UserKey{
+		Public: s.PublicKey(),
+		Source: source,
+		signer: func() (ssh.Signer, error) { return s, nil },
+		silent: true,
+	}
+}
+
 // Silent reports whether signing asks the user for nothing: no passphrase, no touch.
 func (k *UserKey) Silent() bool { return k.silent && !strings.HasPrefix(k.Public.Type(), "sk-") }
 
@@ -142,12 +152,7 @@ func IdentityFile(file string, ask func(prompt string) ([]byte, error)) (*UserKe
 	}
 	signer, err := ssh.ParsePrivateKey(content)
 	if err == nil {
-		return &UserKey{
-			Public: signer.PublicKey(),
-			Source: file,
-			signer: func() (ssh.Signer, error) { return signer, nil },
-			silent: true,
-		}, nil
+		return NewUserKey(signer, file), nil
 	}
 	missing := new(ssh.PassphraseMissingError)
 	if !errors.As(err, &missing) {

@@ -87,6 +87,7 @@ func (c *Client) Describe(ctx context.Context) (d wire.Description, by Transport
 	if err != nil {
 		return d, by, err
 	}
-	defer l.Close()
-	return d, Transport(l.transport), l.answer.Decode(&d)
+	by, err = Transport(l.transport), l.answer.Decode(&d)
+	c.keep(l)
+	return d, by, err
 }

@@ -206,6 +206,19 @@ func (s *Monitor) serveWeb(ctx context.Context) error {
 	return s.serveHTTP(ctx, "the page is", strings.TrimPrefix(s.settings().Web, "off"), privsep.ForWeb)
 }
 
+// page returns the URL of the page, by the first name in its certificate, or "" if that has none.
+func (s *Monitor) page() string {
+	_, port, err := net.SplitHostPort(s.settings().Web)
+	name := s.web.Name()
+	switch {
+	case err != nil || name == "" || s.granted:
+		return ""
+	case port == "443":
+		return "https://" + name + "/"
+	}
+	return "https://" + net.JoinHostPort(name, port) + "/"
+}
+
 // readWebCertificate reads the page's certificate and key when they have changed, until ctx ends.
 func (s *Monitor) readWebCertificate(ctx context.Context) error {
 	if s.web == nil {

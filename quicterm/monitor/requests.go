@@ -58,6 +58,8 @@ func (s *Monitor) Describe(ctx context.Context, by *privsep.By) (*wire.Descripti
 		MaxSessions: uint32(s.settings().MaxSessionsPerUser),
 		MaxMemory:   uint64(s.memory.limit),
 		Granted:     s.granted,
+		HostKey:     s.hostKeys[0].ID[:],
+		Page:        s.page(),
 	}
 	for _, e := range sessions {
 		d.Memory += e.state.Memory

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
+	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -165,7 +167,11 @@ func TestDescribe(t *testing.T) {
 		if err := errors.Join(err, m.Decode(&d)); err != nil {
 			t.Fatal(err)
 		}
-		if d.MaxSessions != 100 || d.Sessions != 1 || d.MaxMemory == 0 || d.Proof != "token" || d.Client == "" ||
+		shown, err := auth.NewStatement(c.TLS(), "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.MaxSessions != 100 || !bytes.Equal(d.HostKey, shown.Host[:]) || d.Page != "" || d.Sessions != 1 || d.MaxMemory == 0 || d.Proof != "token" || d.Client == "" ||
 			time.Since(time.UnixMilli(d.Time)).Abs() > time.Second {
 			t.Errorf("got %+v", d)
 		}

@@ -230,6 +230,9 @@ type Description struct {
 	MaxMemory   uint64 `cbor:"8,keyasint"` // bytes that the sessions of all accounts may keep
 	Logout      Logout `cbor:"9,keyasint"`
 	Granted     bool   `cbor:"10,keyasint"` // the daemon serves this account only, which has started it
+
+	HostKey []byte `cbor:"11,keyasint"`                          // SHA-256 of the host key that is presented to a client that names no type
+	Page    string `cbor:"12,keyasint,omitempty" text:"summary"` // URL of the page for browsers, if it has a certificate of the daemon
 }
 
 // A Logout is what becomes of the sessions when an account logs out of the server.

@@ -234,8 +234,8 @@ var goldenBodies = []struct {
 		03 03`},
 	{&Describe{}, `14 000001 a0`},
 	{&Description{Software: "qtd 1", Time: 1700000100000, Client: "[::1]:2", Proof: "token", Sessions: 3, MaxSessions: 100,
-		Memory: 4096, MaxMemory: 1 << 30, Logout: LogoutEnds, Granted: true},
-		`15 000035 aa
+		Memory: 4096, MaxMemory: 1 << 30, Logout: LogoutEnds, Granted: true, HostKey: []byte{0xab, 0xcd}, Page: "https://h/"},
+		`15 000045 ac
 		01 65 7174642031
 		02 1b 0000018bcfe6eea0
 		03 67 5b3a3a315d3a32
@@ -245,7 +245,9 @@ var goldenBodies = []struct {
 		07 191000
 		08 1a40000000
 		09 02
-		0a f5`},
+		0a f5
+		0b 42 abcd
+		0c 6a 68747470733a2f2f682f`},
 	{&Kill{Session: "1", Others: []string{"work"}},
 		`0c 00000b a2
 		01 61 31

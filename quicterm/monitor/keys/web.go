@@ -6,9 +6,11 @@ import (
 	"crypto"
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -92,6 +94,24 @@ func (w *Web) Chain() [][]byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.chain
+}
+
+// Name returns the first name in the certificate that is one host's, or nothing.
+func (w *Web) Name() string {
+	chain := w.Chain()
+	if len(chain) == 0 {
+		return ""
+	}
+	leaf, err := x509.ParseCertificate(chain[0])
+	if err != nil {
+		return ""
+	}
+	for _, name := range leaf.DNSNames {
+		if !strings.Contains(name, "*") {
+			return name
+		}
+	}
+	return ""
 }
 
 // Sign signs what the server of TLS 1.3 signs in a handshake, and nothing else.
