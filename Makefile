@@ -19,7 +19,9 @@ demo: build ## build bin/qt and bin/qtd, and open a session on this machine
 		bin/qt connect localhost 'echo "a session of $$USER on $$(uname -n), held by process $$PPID"'; \
 	fi
 
-build: ## build bin/qt and bin/qtd
+# Without the packages of npm, as where no network is, the programs are built without the page, and say so at /.
+build: ## build bin/qt and bin/qtd, with the page for browsers in them
+	@$(MAKE) --no-print-directory page || echo "qt and qtd are built without the page of today"
 	$(BUILD) -o bin/ ./cmd/qt ./cmd/qtd
 
 # The tests leave vetting to lint: each of them would vet all packages again. They are built as the programs that
@@ -29,7 +31,7 @@ LONGEST := ./quicterm/e2e ./quicterm/holder ./quicterm/client ./bench/suite
 
 PACKAGES ?= ./...
 
-page: ## make the page for browsers, which the next build puts into the programs; needs npm
+page: ## make the page alone, which the next build puts into the programs
 	cd quicterm/web/page && CGO_ENABLED=0 go run .
 
 test-page: page build ## try the page in a real browser, Chromium

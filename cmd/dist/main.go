@@ -139,6 +139,7 @@ func makeAll(out string) error {
 		name string
 		make func() error
 	}{
+		{"the page for browsers", r.page},
 		{"programs", r.build},
 		{"manual pages and completions", func() error { return r.document(r.dir(here)) }},
 		{"archives", r.archive},
@@ -182,6 +183,12 @@ func output(dir, name string, args ...string) (string, error) {
 
 // dir returns the directory of a target's programs, where qt install looks for qtd.
 func (r *release) dir(t target) string { return filepath.Join(r.out, t.os, t.arch) }
+
+// page makes the page that the programs have in them. Without it, there is no release.
+func (r *release) page() error {
+	_, err := output(filepath.Join(r.src, "quicterm/web/page"), "env", "CGO_ENABLED=0", "go", "run", ".")
+	return err
+}
 
 func (r *release) build() error {
 	for _, t := range targets {

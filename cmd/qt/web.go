@@ -61,7 +61,7 @@ type webLogin struct {
 // serveWeb serves the page until a signal ends it.
 func serveWeb(ctx context.Context, host, session string, opts *options) error {
 	if !web.Made() {
-		say("this qt was built without the page, and the browser will only say so: in its source, run make page and then make build")
+		say("this qt was built without the page, and the browser will only say so: in its source, run make build")
 	}
 	login, err := loginForWeb(ctx, host, opts) // now: ssh may ask for something
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package web serves a page in which a browser is a client: our own client, compiled to WebAssembly, on a terminal of
 // xterm.js. It knows neither sessions nor logins: what the page's WebSockets bring is for the caller.
 //
-// The page is in the binary, if it was made before that was built (make page). It is compressed with brotli once, and
+// The page is in the binary, if it was made before that was built (make build). It is compressed with brotli once, and
 // served so: every browser takes that over HTTPS and from its own machine.
 package web
 
@@ -43,7 +43,7 @@ const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker
 	"style-src 'self' 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // unmade is what a program says that was built without the page.
-const unmade = "This program was built without the page: run make page before make build.\n"
+const unmade = "This program was built without the page: make build makes it.\n"
 
 // Made reports whether the page is in this binary.
 func Made() bool {

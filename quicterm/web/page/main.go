@@ -1,6 +1,6 @@
 // Command page makes the page: the client in WebAssembly, xterm.js and our TypeScript in a few files, compressed with brotli,
-// in the folder assets of package web. It is run in its own folder, by make page, and needs npm, which gets the packages
-// that package-lock.json names with their hashes.
+// in the folder assets of package web. It is run in its own folder, by make build. The packages that package-lock.json names
+// with their hashes come from the registry of npm once.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"os/exec"
@@ -44,7 +45,7 @@ func run() error {
 	steps := []func() error{
 		func() error { return packages(work) },
 		func() error { return bundle(work, files) },
-		func() error { return program(work, files) },
+		func() error { return program(files) },
 		func() error { return licences(work, files) },
 		func() error { return index(files) },
 	}
@@ -58,19 +59,9 @@ func run() error {
 
 // packages installs the packages of npm, and the part of Go that runs its programs in a browser, as one of them.
 func packages(work string) error {
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		content, err := os.ReadFile(name)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(work, name), content, 0o600)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	npm := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	npm.Dir = work
-	if out, err := npm.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm ci: %w\n%s", err, out)
+	modules := filepath.Join(work, "node_modules")
+	if err := install(modules, false); err != nil {
+		return err
 	}
 	goroot, err := output("go", "env", "GOROOT")
 	if err != nil {
@@ -80,7 +71,7 @@ func packages(work string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(work, "node_modules/wasm_exec.js"), support, 0o600)
+	return os.WriteFile(filepath.Join(modules, "wasm_exec.js"), support, 0o600)
 }
 
 // bundle makes the files of JavaScript and their style.
@@ -99,15 +90,15 @@ func bundle(work string, files map[string][]byte) error {
 	return nil
 }
 
-// program builds the client.
-func program(work string, files map[string][]byte) (err error) {
-	file := filepath.Join(work, "qtweb.wasm")
+// program builds the client, beside the other programs, where the next build finds that it is up to date.
+func program(files map[string][]byte) (err error) {
+	const file = "bin/qtweb.wasm"
 	// Without inlining, the program is a seventh smaller; only TLS's ciphers are worth that.
 	flags := []string{"-trimpath", "-ldflags=-s -w", "-gcflags=all=-l", "-gcflags=vendor/...="}
 	if _, err := output("go", append(append([]string{"build", "-o", file}, flags...), client)...); err != nil {
 		return err
 	}
-	files["qtweb.wasm"], err = os.ReadFile(file)
+	files["qtweb.wasm"], err = os.ReadFile(filepath.Join(root, file))
 	return err
 }
 
@@ -189,20 +180,36 @@ func write(files map[string][]byte) error {
 	total := 0
 	for name, content := range files {
 		wg.Go(func() {
-			var small bytes.Buffer
-			w := brotli.NewWriterOptions(&small, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: 24})
-			_, err := w.Write(content)
-			err = errors.Join(err, w.Close(), os.WriteFile(filepath.Join(assets, name+".br"), small.Bytes(), 0o644))
+			size, err := compress(filepath.Join(assets, name+".br"), content)
 			mu.Lock()
 			defer mu.Unlock()
 			failed = errors.Join(failed, err)
 			if name != "licences.txt" {
-				total += small.Len()
+				total += size
 			}
-			log.Printf("%9d of %9d bytes  %s", small.Len(), len(content), name)
+			log.Printf("%9d of %9d bytes  %s", size, len(content), name)
 		})
 	}
 	wg.Wait()
 	log.Printf("%9d bytes to download", total)
 	return failed
+}
+
+// compress writes a compressed file, unless it is there with the same content: that takes seconds for a large one.
+func compress(file string, content []byte) (size int, err error) {
+	if old, err := os.ReadFile(file); err == nil {
+		is, err := io.ReadAll(brotli.NewReader(bytes.NewReader(old)))
+		if err == nil && bytes.Equal(is, content) {
+			return len(old), nil
+		}
+	}
+	var small bytes.Buffer
+	w := brotli.NewWriterOptions(&small, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: 24})
+	if _, err = w.Write(content); err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return small.Len(), os.WriteFile(file, small.Bytes(), 0o644)
 }
