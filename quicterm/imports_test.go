@@ -154,8 +154,12 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/machine/keyfile", role: "reads authorized_keys files, in processes with the rights of the account",
-		imports: "quicterm/machine/account quicterm/auth quicterm/machine/keyring quicterm/machine/memory quicterm/quota golang.org/x/sys",
+		imports: "quicterm/machine/enrolled quicterm/machine/account quicterm/auth quicterm/machine/keyring quicterm/machine/memory quicterm/quota golang.org/x/sys",
 		tests:   "bench/rig golang.org/x/crypto",
+	},
+	{
+		path: "quicterm/machine/enrolled", role: "the files of the keys that logins of an account have enrolled; lets nobody in",
+		imports: "quicterm/auth quicterm/wire golang.org/x/crypto",
 	},
 	{
 		path: "quicterm/auth", role: "host keys, user keys, tokens; knows no connection but its TLS state",
@@ -202,7 +206,7 @@ var packages = []struct {
 	{path: "quicterm/machine/systemd/systemdtest", role: "boots a real systemd for tests; knows nothing of what runs on it"},
 	{
 		path: "quicterm/holder", role: "keeps a session; knows no network",
-		imports: `buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth quicterm/holder/events quicterm/holder/persist
+		imports: `quicterm/machine/enrolled buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth quicterm/holder/events quicterm/holder/persist
 			quicterm/holder/program quicterm/holder/typing quicterm/machine/floodlog quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam
 			quicterm/machine/rundir quicterm/screen quicterm/session quicterm/session/driver quicterm/session/gate quicterm/wire golang.org/x/sys`,
 		tests: "bench/bubble migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2 golang.org/x/crypto",
@@ -218,7 +222,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/holder/holdertest", role: "holders in memory, for tests of servers",
-		imports: "migrate/carrier migrate/carrier/carriertest migrate/carrier/pipe quicterm/machine/account quicterm/holder quicterm/machine/keyfile quicterm/machine/memory quicterm/wire",
+		imports: "quicterm/machine/enrolled migrate/carrier migrate/carrier/carriertest migrate/carrier/pipe quicterm/machine/account quicterm/holder quicterm/machine/keyfile quicterm/machine/memory quicterm/wire",
 		tests:   "quicterm/holder/programtest",
 	},
 	{
@@ -233,13 +237,13 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/monitor/access", role: "decides who gets in, and who stays; talks to no client and knows no holder",
-		imports: `configs quicterm/auth quicterm/machine/account quicterm/machine/keyfile quicterm/machine/panics
+		imports: `quicterm/machine/enrolled configs quicterm/auth quicterm/machine/account quicterm/machine/keyfile quicterm/machine/panics
 			quicterm/machine/rundir quicterm/machine/sshd quicterm/monitor/privsep quicterm/quota quicterm/wire`,
 		tests: "golang.org/x/crypto",
 	},
 	{
 		path: "quicterm/monitor", role: "the half of a daemon that has its rights: lets clients in, and reaches holders; talks to no client",
-		imports: `configs migrate/carrier quicterm/machine/account quicterm/auth quicterm/doctor
+		imports: `quicterm/machine/enrolled configs migrate/carrier quicterm/machine/account quicterm/auth quicterm/doctor
 			quicterm/machine/floodlog quicterm/holder quicterm/machine/memory
 			quicterm/monitor/access quicterm/monitor/keys quicterm/prometheus quicterm/monitor/ports quicterm/monitor/privsep quicterm/monitor/processes
 			quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir quicterm/machine/sshd quicterm/machine/systemd

@@ -140,13 +140,16 @@ func explainEnd(err error, host, resume string) error {
 }
 
 // revoked says what qt revoke has done. It returns an error if that is not all.
-func revoked(clients, silent int) error {
-	what := fmt.Sprintf("%d clients have lost access", clients)
-	if clients == 1 {
+func revoked(done wire.Revoked) error {
+	what := fmt.Sprintf("%d clients have lost access", done.Clients)
+	if done.Clients == 1 {
 		what = "1 client has lost access"
 	}
-	if silent > 0 {
-		return reach.WithHint(fmt.Errorf("%s, and %d sessions did not answer", what, silent),
+	if done.Keys > 0 {
+		what += fmt.Sprintf(", and enrolled keys that were removed: %d", done.Keys)
+	}
+	if done.Silent > 0 {
+		return reach.WithHint(fmt.Errorf("%s, and %d sessions did not answer", what, done.Silent),
 			"their clients keep access; end them with qt kill")
 	}
 	say("%s", what)

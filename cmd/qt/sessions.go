@@ -146,11 +146,11 @@ The key can still log in as long as it is in authorized_keys: remove it there fi
 			}
 			host, _ := splitHost(args[1:])
 			return reach.With(c.Context(), host, &opts.Options, func(ctx context.Context, a *reach.Access) error {
-				clients, silent, err := a.Client.Revoke(ctx, sum)
+				done, err := a.Client.Revoke(ctx, sum)
 				if err != nil {
 					return err
 				}
-				return revoked(clients, silent)
+				return revoked(done)
 			})
 		},
 	}

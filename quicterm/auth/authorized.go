@@ -25,10 +25,18 @@ type Permissions struct {
 	Command  string // runs instead of the command that the client asks for
 	NoPTY    bool
 	Verified bool // a security key must verify its user
+
+	Enrolled *Enrolled `json:",omitempty"` // the key is one that a login has enrolled
 }
 
-// Valid reports whether a line of authorized_keys can allow this.
+// Guest reports whether the key is of a guest, who may use one session alone.
+func (p *Permissions) Guest() bool { return p.Enrolled != nil && p.Enrolled.Kind == KindShare }
+
+// Valid reports whether a line of authorized_keys, or of an enrolled key, can allow this.
 func (p *Permissions) Valid() bool {
+	if p.Enrolled != nil && p.Enrolled.Check() != nil {
+		return false
+	}
 	return len(p.Command) <= maxCommand && utf8.ValidString(p.Command) && !strings.Contains(p.Command, "\x00")
 }
 

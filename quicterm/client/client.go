@@ -4,7 +4,7 @@
 // A [Client] stands for one server and one user. [Client.Attach] opens a [Session], whose Run
 // writes the program's output to [Streams] until the program ends; Write and the other
 // methods of the session send input. List, Kill, Rename, Clear and Revoke are for the sessions of the
-// account; examine.go is for qt doctor.
+// account, Enroll and Keys for who may log in; examine.go is for qt doctor.
 //
 // Errors:
 //
@@ -242,11 +242,26 @@ func (c *Client) Clear(ctx context.Context, name string) (cleared wire.Cleared, 
 }
 
 // Revoke takes access from the clients that have logged in with the key that has a SHA-256,
-// or from all if sum is nil. It returns from how many, and how many sessions did not answer.
-func (c *Client) Revoke(ctx context.Context, sum []byte) (clients, silent int, err error) {
-	var revoked wire.Revoked
+// or from all if sum is nil, and removes the key if it is enrolled, and those that it has enrolled.
+func (c *Client) Revoke(ctx context.Context, sum []byte) (revoked wire.Revoked, err error) {
 	err = c.request(ctx, &wire.Revoke{Key: sum, All: sum == nil}, &revoked)
-	return int(revoked.Clients), int(revoked.Silent), err
+	return revoked, err
+}
+
+// Enroll lets a further key log in to the account, and returns when that ends, or zero.
+func (c *Client) Enroll(ctx context.Context, req *wire.Enroll) (expires time.Time, err error) {
+	var enrolled wire.Enrolled
+	if err := c.request(ctx, req, &enrolled); err != nil || enrolled.Expires == 0 {
+		return time.Time{}, err
+	}
+	return time.Unix(enrolled.Expires, 0), nil
+}
+
+// Keys returns the enrolled keys of the account, the first one first.
+func (c *Client) Keys(ctx context.Context) ([]wire.EnrolledKey, error) {
+	var keys wire.Keys
+	err := c.request(ctx, &wire.ListKeys{}, &keys)
+	return keys.Keys, err
 }
 
 // request asks the server for something that is complete with the answer.

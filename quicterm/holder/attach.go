@@ -46,6 +46,10 @@ func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach, again bool) 
 		return fmt.Errorf("%d bytes of input in a request, more than %d: send it when attached", len(req.Input), maxInput)
 	case len(req.Input) > 0 && (!h.launch.PTY || req.Role.ReadOnly()):
 		return fmt.Errorf("input for session %q from a client that only watches it, or without a terminal: send none", name)
+	case open.Guest != nil && !mayGuest(open.Guest, req.Role):
+		return errors.New("the share is for watching, or its link was changed")
+	case open.Guest != nil && time.Now().Unix() >= open.Guest.Until:
+		return errors.New("the share has ended")
 	case req.Role != wire.RoleWriter && !h.makeRoomLocked():
 		return fmt.Errorf("session %q has %d clients beside its writer already: "+
 			"attach when one has left, qt ls shows them", name, h.clients.maxGuests)
@@ -53,11 +57,28 @@ func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach, again bool) 
 	return nil
 }
 
+// mayGuest reports whether a guest may have a role: one of which the writer is told.
+func mayGuest(g *wire.Guest, role wire.Role) bool {
+	return role == wire.RoleWatch || g.Types && role == wire.RoleShare
+}
+
+// ofGuest returns all that counts of the request of a guest. It is not waited for, has no size, and begins at the screen.
+func ofGuest(req *wire.Attach) *wire.Attach {
+	return &wire.Attach{
+		Mode: wire.ModeAttach, Instance: req.Instance, PTY: req.PTY, Role: req.Role,
+		Replay: wire.Replay{Kind: wire.ReplayScreen}, Skip: true, Compression: req.Compression,
+		Hints: min(req.Hints, wire.HintsPredict), Machine: req.Machine,
+	}
+}
+
 // attachLocked adds a client in the role that it asks for. The answer is Attached or Error. A client that lost the
 // connection before the answer asks again, and gets the same one.
 func (h *Holder) attachLocked(
 	open *wire.Open, req *wire.Attach,
 ) (answer wire.Body, carry func(carrier.Carrier), err error) {
+	if open.Guest != nil {
+		req = ofGuest(req)
+	}
 	a := h.clients.askedBefore(req.Instance)
 	if a == nil && h.launch.PTY && h.life.claimed && !req.Events && req.Replay.Kind == wire.ReplayScreen {
 		h.emulator.awaitDrawnLocked()
@@ -92,6 +113,9 @@ func (h *Holder) attachLocked(
 	}
 	begin := h.beginningLocked(req, created)
 	a = h.newAttachment(open, req, secret, begin.first)
+	if open.Guest != nil {
+		h.afterLocked(time.Until(time.Unix(open.Guest.Until, 0)), func() { h.endGuestLocked(a) })
+	}
 	if created {
 		a.size = h.launch.Size // its own, and that of the program's terminal already
 	}

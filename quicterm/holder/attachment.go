@@ -58,6 +58,7 @@ type attachment struct {
 	skips     bool              // it is not waited for: if it falls far behind, output is skipped
 	records   bool              // it is not waited for, and output is kept for it
 	follows   bool              // it gets the events in place of the output
+	guest     bool              // it has a share: what it types is all that counts of it
 	told      bool              // those that follow know that it is there
 	appeared  bool              // another session has, since it follows this one
 	from      uint64            // the first frame of the output that it gets, if that leaves out what no client has seen
@@ -69,7 +70,7 @@ type attachment struct {
 	wantsSnapshot     bool     // its endpoint has asked for one that is not ready
 	hinting           *hinting // nil if it gets no hints
 	displacedBy       string
-	revokedBy         string
+	revoked           string // why it has lost its access
 	toldRevoked       bool
 }
 

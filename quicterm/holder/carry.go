@@ -35,6 +35,7 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 		skips:    !req.Events && (req.Skip || req.Role.ReadOnly() && !req.Whole),
 		records:  req.Whole && req.Role.ReadOnly() && !req.Events,
 		follows:  req.Events,
+		guest:    open.Guest != nil,
 		verifier: auth.NewVerifier(secret),
 	}
 	if h.launch.PTY && !a.follows && req.Replay.Kind == wire.ReplayScreen {

@@ -171,6 +171,9 @@ func (h *Holder) typeLocked() {
 // handleUrgentLocked handles a frame that must not wait until the program reads the
 // input before it.
 func (h *Holder) handleUrgentLocked(a *attachment, f buffer.Frame) {
+	if a.guest {
+		return
+	}
 	switch f.Type {
 	case wire.Resize:
 		if size, err := wire.ParseSize(f.Payload); err == nil {

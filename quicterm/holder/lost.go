@@ -15,8 +15,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// DoRecords starts a process of the account that lists, shows or removes records of lost sessions, and returns
-// its answer: Records, Done or Error, which shows a record with CodeLost. It blocks until then, at most for
+// DoRecords starts a process of the account that lists, shows or removes records of lost sessions, or does a task
+// with enrolled keys, and returns its answer: an Error shows a record with CodeLost. It blocks until then, at most for
 // StartTime. If it returns a process id, even with an error, the caller waits for that process.
 func DoRecords(ctx context.Context, launch *wire.Launch, p Process) (pid int, answer wire.Message, err error) {
 	return start(ctx, launch, p)

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/quicterm/holder/program"
+	"github.com/quicterm/quicterm/quicterm/machine/enrolled"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/machine/pam"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
@@ -45,8 +46,12 @@ func Main(log *slog.Logger, software, login string) error {
 	}
 	launch, readErr := readLaunch()
 	err = cmp.Or(err, readErr)
-	if err == nil && launch.Persist != nil && launch.Persist.Task != wire.PersistKeep {
-		return replyRecords(reply, launch, log)
+	switch {
+	case err != nil:
+	case launch.Keys != nil:
+		return replyTask(reply, func() (wire.Body, error) { return enrolled.Do(launch.Keys) })
+	case launch.Persist != nil && launch.Persist.Task != wire.PersistKeep:
+		return replyTask(reply, func() (wire.Body, error) { return answerRecords(launch, log) })
 	}
 	var h *Holder
 	var s *Socket
@@ -95,9 +100,10 @@ func readLaunch() (*wire.Launch, error) {
 	return launch, nil
 }
 
-func replyRecords(reply *os.File, launch *wire.Launch, log *slog.Logger) error {
+// replyTask does what this process was started for, and ends.
+func replyTask(reply *os.File, do func() (wire.Body, error)) error {
 	CloseInherited(replyFD + 1)
-	answer, err := answerRecords(launch, log)
+	answer, err := do()
 	if err != nil {
 		answer = &wire.Error{Text: err.Error()}
 	}

@@ -48,6 +48,9 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 	case *wire.Resume:
 		return h.resumeLocked(request)
 	}
+	if _, attaches := request.(*wire.Attach); open.Guest != nil && !attaches {
+		return &wire.Error{Text: "a guest may only attach"}, nil, nil
+	}
 	if !inScope {
 		return &wire.Error{Code: wire.CodeNoSession, Text: "there is no such session"}, nil, nil
 	}

@@ -42,7 +42,7 @@ func (h *Holder) refusalLocked(a *attachment) *wire.Error {
 	case roleRevoked:
 		a.toldRevoked = true
 		h.endIfUnseenLocked()
-		return &wire.Error{Code: wire.CodeWithdrawn, Text: fmt.Sprintf("%s has revoked it", a.revokedBy)}
+		return &wire.Error{Code: wire.CodeWithdrawn, Text: a.revoked}
 	}
 	return nil
 }

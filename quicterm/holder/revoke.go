@@ -13,21 +13,31 @@ func (h *Holder) revokeLocked(by string, req *wire.Revoke) (n uint32) {
 		if !a.role.receives() || !req.All && !a.loggedInWith(req.Key) {
 			continue
 		}
-		h.log.Warn("client has lost access", "client", a.client, "reason", "revoked by "+by)
-		if n := a.endpoint.DropPending(); n > 0 {
-			h.log.Info("input of a revoked client dropped", "client", a.client, "frames", n)
-		}
-		h.typing.Revoke(a.number)
 		wrote = wrote || a.role.writes()
-		a.role, a.revokedBy = roleRevoked, by
-		a.close()
-		h.announceLeftLocked(a)
-		h.events.tellClientLocked(a, false, "revoked by "+by)
+		h.takeAccessLocked(a, by+" has revoked it")
 		n++
 	}
-	if n == 0 {
-		return 0
+	if n > 0 {
+		h.tookAccessLocked(wrote)
 	}
+	return n
+}
+
+// takeAccessLocked takes access from a client, for a reason in words. The caller calls tookAccessLocked.
+func (h *Holder) takeAccessLocked(a *attachment, why string) {
+	h.log.Warn("client has lost access", "client", a.client, "reason", why)
+	if n := a.endpoint.DropPending(); n > 0 {
+		h.log.Info("input of a revoked client dropped", "client", a.client, "frames", n)
+	}
+	h.typing.Revoke(a.number)
+	a.role, a.revoked = roleRevoked, why
+	a.close()
+	h.announceLeftLocked(a)
+	h.events.tellClientLocked(a, false, why)
+}
+
+// tookAccessLocked acts on it that clients have lost their access, of which one wrote or none.
+func (h *Holder) tookAccessLocked(wrote bool) {
 	h.clients.forgetLost()
 	if !h.launch.PTY && wrote && !h.life.hungUp {
 		h.life.killed = true
@@ -35,5 +45,13 @@ func (h *Holder) revokeLocked(by string, req *wire.Revoke) (n uint32) {
 	}
 	h.fitTerminalLocked()
 	h.presenceChangedLocked()
-	return n
+}
+
+// endGuestLocked ends the access of a guest whose share has ended.
+func (h *Holder) endGuestLocked(a *attachment) {
+	if a.role.receives() {
+		wrote := a.role.writes()
+		h.takeAccessLocked(a, "the share has ended")
+		h.tookAccessLocked(wrote)
+	}
 }

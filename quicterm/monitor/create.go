@@ -22,6 +22,13 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 		return wire.SessionID{}, err
 	}
 	defer end()
+	if c.allowed.Guest() {
+		e, err := s.find(ctx, uid, c.open(), c.allowed.Enrolled.Session, anyTerminal)
+		if err != nil {
+			return wire.SessionID{}, errorf(wire.CodeNoSession, "the session of the share is over")
+		}
+		return e.id, nil
+	}
 	if req.Mode == wire.ModeAttach || req.Role != wire.RoleWriter {
 		want := detached
 		if req.Role != wire.RoleWriter {

@@ -39,6 +39,7 @@ type proven struct {
 	path     privsep.Path // where it was good
 	due      time.Time    // when it should have been checked again
 	attached bool         // it has asked for a session
+	enrolled bool         // it has enrolled a device, or is about to
 	leashes  []func()     // each ends a connection to its holder
 
 	listing      sync.Mutex // guards the following
@@ -181,6 +182,11 @@ func (s *Monitor) Prove(ctx context.Context, p *privsep.Proof) (*privsep.Login, 
 	if err := s.signatures.Accept(a.UID, statement, time.Now(), time.Duration(uptime())); err != nil {
 		return nil, fmt.Errorf("account %s: %w", a.Name, err)
 	}
+	if allowed.Enrolled != nil {
+		if err := s.useKey(ctx, a, allowed.Enrolled); err != nil {
+			return nil, fmt.Errorf("account %s: %w", a.Name, err)
+		}
+	}
 	return s.prove(a, allowed, key, blob, privsep.KeyCredential(blob), p.Offer.Path)
 }
 
@@ -264,8 +270,16 @@ type client struct {
 	log      *slog.Logger
 }
 
-// client returns the client of a login for a request that only reads.
+// client returns the client of a login for a request that only reads. A guest may make none.
 func (s *Monitor) client(by *privsep.By) (*client, error) {
+	c, err := s.clientOrGuest(by)
+	if err == nil && c.allowed.Guest() {
+		return nil, errGuest
+	}
+	return c, err
+}
+
+func (s *Monitor) clientOrGuest(by *privsep.By) (*client, error) {
 	p, err := s.logins.get(by.Login)
 	if err != nil {
 		return nil, err
@@ -287,17 +301,29 @@ func (p *proven) on(log *slog.Logger, path *privsep.Path) *slog.Logger {
 // changing is client for a request that changes something, which a login may send for a while.
 func (s *Monitor) changing(by *privsep.By) (*client, error) {
 	c, err := s.client(by)
-	if err == nil && time.Since(c.at) > wire.RequestsTime+requestsSlack {
-		return nil, errNoLogin
+	if err == nil {
+		err = c.mayChange()
 	}
 	return c, err
 }
 
+func (c *client) mayChange() error {
+	if time.Since(c.at) > wire.RequestsTime+requestsSlack {
+		return errNoLogin
+	}
+	return nil
+}
+
 // open returns the message that tells a holder on whose behalf it is asked.
 func (c *client) open() *wire.Open {
-	name := c.account.Name + "@ssh"
+	name := c.account.Name
+	if c.allowed.Guest() {
+		name = "guest " + c.allowed.Enrolled.Name
+	}
 	if c.path.Client.IsValid() {
-		name = c.account.Name + "@" + c.path.Client.Addr().String()
+		name += "@" + c.path.Client.Addr().String()
+	} else {
+		name += "@ssh"
 	}
 	open := &wire.Open{
 		Client:   name,
@@ -312,6 +338,9 @@ func (c *client) open() *wire.Open {
 		open.Proof, open.Reported = c.credential.Proof, c.credential.Reported
 	case auth.Certified([]byte(c.Key)):
 		open.Proven = c.at.Unix()
+	}
+	if e := c.allowed.Enrolled; c.allowed.Guest() {
+		open.Guest = &wire.Guest{Types: e.Types, Until: e.Expires}
 	}
 	return open
 }

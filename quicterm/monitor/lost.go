@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -60,13 +61,17 @@ func (c *client) lost(ctx context.Context) ([]entry, error) {
 
 // records has a process of the account do a task.
 func (c *client) records(ctx context.Context, launch *wire.Launch) (answer wire.Message, err error) {
-	s := c.server
+	return c.server.task(ctx, c.account, launch)
+}
+
+// task has a process of an account do a task.
+func (s *Sessions) task(ctx context.Context, a *account.Account, launch *wire.Launch) (answer wire.Message, err error) {
 	ctx, cancel := context.WithTimeout(ctx, promptTime)
 	defer cancel()
-	if err := s.accounts.starts.Of(c.account.UID).Wait(ctx); err != nil {
+	if err := s.accounts.starts.Of(a.UID).Wait(ctx); err != nil {
 		return answer, err
 	}
-	if answer, err = s.holders.Records(ctx, c.account, launch); err != nil {
+	if answer, err = s.holders.Records(ctx, a, launch); err != nil {
 		return answer, err
 	}
 	failed := new(wire.Error)

@@ -24,6 +24,8 @@ func (s *Monitor) Calls() *privsep.Calls {
 		Describe: s.Describe,
 		Pass:     s.Pass,
 		Revoke:   s.Revoke,
+		Enroll:   s.Enroll,
+		Keys:     s.Keys,
 		Attach:   s.Attach,
 		Resume:   s.Resume,
 		Measure:  privsep.Told(s.Measure),

@@ -194,10 +194,10 @@ func (s *Monitor) Revoke(ctx context.Context, req *privsep.Revoke) (*wire.Revoke
 	case req.All != (len(req.Key) == 0), !req.All && len(req.Key) != sha256.Size:
 		return nil, &wire.Error{Text: "name one key, or all"}
 	}
-	revoked := s.revokeOf(ctx, c.log, c.account.UID, c.open(), &wire.Revoke{All: req.All, Key: req.Key})
+	revoked, err := s.revokeAll(ctx, c.log, c.account, c.open(), &wire.Revoke{All: req.All, Key: req.Key})
 	c.log.Info("client has revoked access", "event", "revoke", "revoked", revokedName(req.All, req.Key),
-		"clients", revoked.Clients, "silent", revoked.Silent)
-	return revoked, nil
+		"clients", revoked.Clients, "silent", revoked.Silent, "keys", revoked.Keys)
+	return revoked, err
 }
 
 // revokedName says in the log whose access is revoked.
@@ -211,7 +211,10 @@ func revokedName(all bool, key []byte) string {
 // Attach finds or starts the session that a request is for, and passes the request on to
 // its holder. The answer's carrier is that to the holder.
 func (s *Monitor) Attach(ctx context.Context, req *privsep.Attach) (*privsep.Attached, error) {
-	c, err := s.changing(&req.By)
+	c, err := s.clientOrGuest(&req.By)
+	if err == nil {
+		err = c.mayChange()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -57,6 +57,25 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 			return false, wire.Send(c.carrier, asError(err))
 		}
 		return false, wire.Send(c.carrier, revoked)
+	case wire.TypeEnroll:
+		req := &privsep.Enroll{By: *c.by()}
+		if err := m.Decode(&req.Request); err != nil {
+			return false, err
+		}
+		enrolled, err := c.server.monitor.Enroll(ctx, req)
+		if err != nil {
+			return false, wire.Send(c.carrier, asError(err))
+		}
+		return false, wire.Send(c.carrier, enrolled)
+	case wire.TypeListKeys:
+		if err := m.Decode(&wire.ListKeys{}); err != nil {
+			return false, err
+		}
+		keys, err := c.server.monitor.Keys(ctx, c.by())
+		if err != nil {
+			return false, wire.Send(c.carrier, asError(err))
+		}
+		return false, wire.Send(c.carrier, keys)
 	case wire.TypeAttach:
 		var req wire.Attach
 		if err := m.Decode(&req); err != nil {

@@ -41,8 +41,8 @@ func (w *world) revoke(m *machine, f *fault) {
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
-	if _, silent, err := c.Revoke(ctx, nil); err != nil || silent > 0 {
-		w.trace("access is not revoked: %v, %d holders are silent", err, silent)
+	if revoked, err := c.Revoke(ctx, nil); err != nil || revoked.Silent > 0 {
+		w.trace("access is not revoked: %v, %d holders are silent", err, revoked.Silent)
 		return
 	}
 	w.reached("access revoked for all")

@@ -191,7 +191,8 @@ type Rename struct {
 }
 
 // Revoke takes from clients of the account what they attached with: they can neither
-// continue nor resume. Revoked answers it.
+// continue nor resume. Enrolled keys are removed: the one that is meant, and those that logins by it
+// have enrolled. Revoked answers it.
 type Revoke struct {
 	Key []byte `cbor:"1,keyasint"` // SHA-256 of the public key by which they logged in
 	All bool   `cbor:"2,keyasint"` // of all clients; Key is empty
@@ -201,6 +202,7 @@ type Revoke struct {
 type Revoked struct {
 	Clients uint32 `cbor:"1,keyasint"` // that have lost access
 	Silent  uint32 `cbor:"2,keyasint"` // sessions that did not answer: their clients keep it
+	Keys    uint32 `cbor:"3,keyasint"` // enrolled keys that were removed
 }
 
 // Clear makes a session forget the output that its clients have had. Cleared answers it.

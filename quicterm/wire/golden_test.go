@@ -216,10 +216,37 @@ var goldenBodies = []struct {
 		`0f 000008 a2
 		01 43 73756d
 		02 f5`},
-	{&Revoked{Clients: 2, Silent: 1},
-		`10 000005 a2
+	{&Revoked{Clients: 2, Silent: 1, Keys: 3},
+		`10 000007 a3
 		01 02
-		02 01`},
+		02 01
+		03 03`},
+	{&Enroll{Kind: "share", Key: []byte("key"), Name: "work-1", Session: "work", Types: true, Once: true, Seconds: 3600},
+		`17 000023 a7
+		01 65 7368617265
+		02 43 6b6579
+		03 66 776f726b2d31
+		04 64 776f726b
+		05 f5
+		06 f5
+		07 190e10`},
+	{&Enrolled{Expires: 1700000000}, `18 000007 a1 01 1a6553f100`},
+	{&ListKeys{}, `19 000001 a0`},
+	{&Keys{Keys: []EnrolledKey{{Sum: []byte("sum"), Kind: "share", Name: "work-1", By: "ssh", Made: 1700000000,
+		Used: 1700000100, Expires: 1700000200, Spent: true, Session: testID, Types: true, Once: true}}},
+		`1a 000047 a1
+		01 81 ab
+			01 43 73756d
+			02 65 7368617265
+			03 66 776f726b2d31
+			04 63 737368
+			05 1a6553f100
+			06 1a6553f164
+			07 1a6553f1c8
+			08 f5
+			09 50 000102030405060708090a0b0c0d0e0f
+			0a f5
+			0b f5`},
 	{&List{}, `0a 000001 a0`},
 	{&Listing{Sessions: []cbor.RawMessage{rawInfo}, More: 3},
 		`0b 00006d a2
@@ -263,8 +290,9 @@ var goldenBodies = []struct {
 	{&Open{Client: "ann@::1", Scope: "5348", NoPTY: true, Instance: testInstance, Account: "ann", Key: []byte("key"),
 		Proof:    "ssh",
 		Reported: "password",
-		Proven:   1700000000},
-		`20 000043 a9
+		Proven:   1700000000,
+		Guest:    &Guest{Types: true, Until: 1700000000}},
+		`20 00004d aa
 		01 67 616e6e403a3a31
 		02 64 35333438
 		03 f5
@@ -273,7 +301,10 @@ var goldenBodies = []struct {
 		06 43 6b6579
 		07 63 737368
 		08 68 70617373776f7264
-		09 1a6553f100`},
+		09 1a6553f100
+		0a a2
+			01 f5
+			02 1a6553f100`},
 	{&Query{Activity: true},
 		`21 000003 a1
 		01 f5`},
@@ -380,8 +411,9 @@ var goldenBodies = []struct {
 
 		Persist: &Persist{Task: PersistShow, Dir: "/p"},
 		Start:   "w",
+		Keys:    &KeyTask{Task: KeysAdd, Dir: "/k", Sum: []byte("sum"), Line: []byte("l")},
 	},
-		`24 00008e b4
+		`24 00009e b5
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 64 776f726b
 		03 64 35333438
@@ -401,7 +433,12 @@ var goldenBodies = []struct {
 		11 50 0f0e0d0c0b0a09080706050403020100
 		12 1832
 		13 a2 01 02 02 62 2f70
-		14 61 77`},
+		14 61 77
+		15 a4
+			01 01
+			02 62 2f6b
+			03 43 73756d
+			04 41 6c`},
 	{&Error{Code: CodeLost, Text: "t", Lost: &Lost{
 		Name: "work", Scope: "5348", Summary: "sh", Command: "sh -c x", Dir: "/h", Size: Size{Cols: 80, Rows: 24}, Created: 1,
 		Boot: testBoot, Exited: true, Status: 4, Reason: "r", Screen: []byte{0x1b}, Seen: 2, Rebooted: true,
@@ -536,6 +573,8 @@ func TestSpecIsComplete(t *testing.T) {
 	check("Activity", &Activity{})
 	check("Ended", &Ended{})
 	check("Replay", &Replay{})
+	check("EnrolledKey", &EnrolledKey{})
+	check("KeyTask", &KeyTask{})
 	for _, g := range goldenBodies {
 		check(fmt.Sprintf("%s (%d)", reflect.TypeOf(g.body).Elem().Name(), g.body.Type()), g.body)
 	}

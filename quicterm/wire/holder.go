@@ -29,6 +29,15 @@ type Open struct {
 
 	// With Attach by a certificate: when the client has proven that it has it, Unix time.
 	Proven int64 `cbor:"9,keyasint,omitempty"`
+
+	// Guest is set for a client with a share, which may only attach.
+	Guest *Guest `cbor:"10,keyasint,omitempty"`
+}
+
+// A Guest is what a share allows in its session.
+type Guest struct {
+	Types bool  `cbor:"1,keyasint"`
+	Until int64 `cbor:"2,keyasint"` // Unix seconds
 }
 
 // Launch describes a new session to its holder.
@@ -57,6 +66,8 @@ type Launch struct {
 
 	// Start is where the program starts in place of Dir, and counts from there: an error if that is no directory.
 	Start string `cbor:"20,keyasint,omitempty"`
+
+	Keys *KeyTask `cbor:"21,keyasint,omitempty"` // the process only does this, and there is no session
 }
 
 // Persist says where the records of lost sessions are, and what the process is started for.

@@ -28,7 +28,7 @@ const RequestsTime = 30 * time.Second
 // A Type is the type of a message.
 type Type uint8
 
-// The types of messages. Those up to TypeKilled are between client and server; the others
+// The types of messages. Those up to TypeKeys are between client and server; the others
 // never leave the machine.
 const (
 	TypeHello    Type = 1
@@ -56,6 +56,11 @@ const (
 	TypeDescription Type = 21
 
 	TypeKilled Type = 22
+
+	TypeEnroll   Type = 23
+	TypeEnrolled Type = 24
+	TypeListKeys Type = 25
+	TypeKeys     Type = 26
 
 	TypeOpen   Type = 32
 	TypeQuery  Type = 33

@@ -55,7 +55,7 @@ func TestTextsAreDecodedPrintable(t *testing.T) {
 	kept := []string{
 		"Hello.User", "Attach.Session", "Clear.Session", "Attach.Env", "Appeared.Scope", "Attach.Command", "Attach.Dir",
 		"Kill.Others", "Kill.Session", "Rename.Session", "Rename.Name", "Open.Scope", "Open.Account", "Resumed.Account", "Resumed.Scope",
-		"State.Name",
+		"State.Name", "Enroll.Session",
 	}
 	const evil = "\x1b]0;\u202e\x9b"
 	var raw []string

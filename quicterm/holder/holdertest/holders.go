@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier/pipe"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/enrolled"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -92,8 +94,19 @@ func (h *Holders) Ask(
 	return answer, err
 }
 
-// Records returns nothing: no session leaves a record.
-func (h *Holders) Records(context.Context, *account.Account, *wire.Launch) (wire.Message, error) {
+// Records does tasks with the enrolled keys of an account whose home is temporary; others have none. No session leaves
+// a record.
+func (h *Holders) Records(_ context.Context, a *account.Account, launch *wire.Launch) (wire.Message, error) {
+	if launch.Keys != nil && !strings.HasPrefix(a.Home, os.TempDir()) {
+		return wire.New(&wire.Keys{})
+	}
+	if launch.Keys != nil {
+		answer, err := enrolled.Do(launch.Keys)
+		if err != nil {
+			answer = &wire.Error{Text: err.Error()}
+		}
+		return wire.New(answer)
+	}
 	return wire.New(&wire.Records{})
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -116,7 +117,8 @@ func readAnswer(r io.Reader, queries int) ([]auth.Verdict, error) {
 
 // search answers the queries of a request with the rights of this process.
 func (r *request) search() (*answer, error) {
-	s := auth.NewSearch(r.Queries, time.Now())
+	enrolled, issuers := r.findEnrolled()
+	s := auth.NewSearch(append(slices.Clone(r.Queries), issuers...), time.Now())
 	s.User, s.CAAlgorithms = r.User, r.Sources.CAAlgorithms
 	var problems []string
 	unread := false
@@ -151,7 +153,7 @@ func (r *request) search() (*answer, error) {
 	}
 	a := &answer{Problems: short(strings.Join(problems, ", ")), Unread: unread}
 	numbers := make(map[string]int) // of permissions
-	for _, v := range s.Verdicts() {
+	for _, v := range r.enrolledVerdicts(s.Verdicts(), enrolled) {
 		if v.Allowed == nil {
 			a.Verdicts = append(a.Verdicts, verdict{Refused: short(v.Refused.Error())})
 			continue

@@ -26,6 +26,7 @@ type Sources struct {
 	Principals   string       // file; without one, certificates of authorities name the account
 	Lax          bool         // files count although others may write to them
 	Program      *Program     // nil for none; it is asked alone, without files
+	Enrolled     string       // directory of enrolled keys, which count if the account may add keys to Files; empty for none
 	Check        bool         // of a client that is logged in: it is read apart from those that log in, who may be many
 }
 

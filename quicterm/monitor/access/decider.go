@@ -241,6 +241,15 @@ func obey(policy *sshd.Policy, uid uint32, blob []byte, v auth.Verdict) (*auth.P
 		return nil, err
 	}
 	unknown := policy.AcceptKey(key)
+	if v.Allowed != nil && v.Allowed.Enrolled != nil && len(v.Allowed.Enrolled.By) > 0 {
+		by, err := auth.ParseUserKey(v.Allowed.Enrolled.By)
+		if err != nil {
+			return nil, err
+		}
+		if err := policy.AcceptKey(by); err != nil && !errors.Is(unknown, sshd.ErrRefused) {
+			unknown = fmt.Errorf("the key that has enrolled it: %w", err)
+		}
+	}
 	if errors.Is(unknown, sshd.ErrRefused) {
 		return nil, unknown
 	}

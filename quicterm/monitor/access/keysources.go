@@ -13,6 +13,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/machine/enrolled"
 	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
 	"github.com/quicterm/quicterm/quicterm/machine/sshd"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
@@ -49,6 +50,9 @@ func (d *Decider) readKeys(
 			break
 		}
 		sources.Files = append(sources.Files, file)
+	}
+	if len(sources.Files) > 0 && filepath.IsAbs(a.Home) {
+		sources.Enrolled = enrolled.Dir(a.Home)
 	}
 	switch {
 	case from.Authorities == "":

@@ -24,6 +24,8 @@ type Calls struct {
 	Describe Call[By, wire.Description]
 	Pass     Call[Pass, Answer]
 	Revoke   Call[Revoke, wire.Revoked]
+	Enroll   Call[Enroll, wire.Enrolled]
+	Keys     Call[By, wire.Keys] // the enrolled keys of the account
 	Attach   Call[Attach, Attached]
 	Resume   Call[Resume, Resumed]
 	Measure  Call[None, Numbers]

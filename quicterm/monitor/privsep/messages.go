@@ -189,6 +189,12 @@ type Revoke struct {
 	Key []byte `cbor:"3,keyasint"`
 }
 
+// An Enroll is that of a client.
+type Enroll struct {
+	By      By          `cbor:"1,keyasint"`
+	Request wire.Enroll `cbor:"2,keyasint"`
+}
+
 // An Attach is that of a client. Payload is its message, which the monitor passes on to the holder
 // without decoding it; the other fields decide which holder that is, and what a new one runs. The
 // holder trusts nothing in the message more than the rights of the login, which it has from the

@@ -74,7 +74,7 @@ type Holders interface {
 	Start(ctx context.Context, a *account.Account, launch *wire.Launch) error
 
 	// Records has a process of an account list or remove records of lost sessions, as
-	// launch.Persist says, and returns its answer: Records, Done or Error. It blocks until then or
+	// launch.Persist says, or do launch.Keys, and returns its answer. It blocks until then or
 	// until ctx ends, but only for seconds.
 	Records(ctx context.Context, a *account.Account, launch *wire.Launch) (wire.Message, error)
 }

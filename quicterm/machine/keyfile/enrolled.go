@@ -1,0 +1,109 @@
+//go:build linux || darwin
+
+package keyfile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/machine/enrolled"
+)
+
+// An enrolledKey is what a file of an enrolled key says about the key of a query.
+type enrolledKey struct {
+	*auth.Enrolled
+	err    error // why it says nothing, unless there is no file
+	issuer int   // the number of the query about the key that has enrolled it, or -1
+}
+
+// findEnrolled returns the enrolled keys among those of the queries, and further queries about who has enrolled them.
+func (r *request) findEnrolled() (keys map[int]enrolledKey, issuers []auth.Query) {
+	keys = make(map[int]enrolledKey)
+	if r.Sources.Enrolled == "" {
+		return keys, nil
+	}
+	for i, q := range r.Queries {
+		e, err := enrolled.Find(r.Sources.Enrolled, sha256.Sum256(q.Key), r.Sources.Check)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		key := enrolledKey{Enrolled: e, err: err, issuer: -1}
+		if err == nil && len(e.By) > 0 {
+			key.issuer = len(r.Queries) + len(issuers)
+			issuers = append(issuers, auth.Query{Key: e.By, From: q.From})
+		}
+		keys[i] = key
+	}
+	return keys, issuers
+}
+
+// enrolledVerdicts returns the answers to the queries of a request, after those that the sources give: an enrolled key is
+// allowed what the one that has enrolled it is.
+func (r *request) enrolledVerdicts(verdicts []auth.Verdict, keys map[int]enrolledKey) []auth.Verdict {
+	for i, key := range keys {
+		v := &verdicts[i]
+		if v.Allowed != nil {
+			continue
+		}
+		if v.Refused = key.err; key.err != nil {
+			continue
+		}
+		if v.Refused = r.mayAdd(); v.Refused != nil {
+			continue
+		}
+		allowed := new(auth.Permissions)
+		if key.issuer >= 0 {
+			by := verdicts[key.issuer]
+			if by.Allowed == nil {
+				v.Refused = fmt.Errorf("the key that has enrolled the %s: %w", key.Kind, by.Refused)
+				continue
+			}
+			*allowed = *by.Allowed
+		}
+		if allowed.Enrolled = key.Enrolled; allowed.Guest() && (allowed.Command != "" || allowed.NoPTY) {
+			v.Refused = errors.New("the key that has enrolled the share is restricted now")
+			continue
+		}
+		v.Allowed = allowed
+		v.Where = filepath.Join(r.Sources.Enrolled, hashOf(r.Queries[i].Key))
+	}
+	return verdicts[:len(r.Queries)]
+}
+
+func hashOf(key []byte) string {
+	sum := sha256.Sum256(key)
+	return hex.EncodeToString(sum[:])
+}
+
+// errMayNotAdd is the error of an enrolled key of an account that cannot let keys in by itself.
+var errMayNotAdd = errors.New("links, devices and shares are off: the account may write none of its authorized_keys files")
+
+// mayAdd returns nil if the account may itself add keys to one of its files: else who administers the machine decides
+// about each key.
+func (r *request) mayAdd() error {
+	for _, file := range r.Sources.Files {
+		switch err := unix.Access(file, unix.W_OK); {
+		case err == nil:
+			return nil
+		case !errors.Is(err, fs.ErrNotExist):
+			continue
+		}
+		for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) { // it makes the file in the first that exists
+			err := unix.Access(dir, unix.W_OK)
+			if err == nil {
+				return nil
+			}
+			if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return errMayNotAdd
+}
