@@ -34,7 +34,7 @@ type accounts struct {
 	requests *quota.Turns[processes.Asker] // that are served
 	creating *quota.Turns[uint32]          // one an account, taken while a session gets its name
 	asks     *quota.Rates[processes.Asker] // of holders
-	starts   *quota.Rates[uint32]          // of holders
+	starts   *quota.Rates[processes.Asker] // of holders, and of processes with a task
 }
 
 func newAccounts(sessions int) *accounts {
@@ -42,7 +42,7 @@ func newAccounts(sessions int) *accounts {
 		requests: quota.NewTurns[processes.Asker](0, maxRequests),
 		creating: quota.NewTurns[uint32](0, 1),
 		asks:     quota.NewRates[processes.Asker](float64(asksPerSession*sessions), 2*(leastAsks+processes.MaxSockets)),
-		starts:   quota.NewRates[uint32](startsPerSession*float64(sessions), sessions),
+		starts:   quota.NewRates[processes.Asker](startsPerSession*float64(sessions), sessions),
 	}
 }
 
@@ -78,5 +78,5 @@ func (c *client) admit(ctx context.Context, ids []wire.SessionID, all []entry) e
 	if err := s.checkMemory(uid, all); err != nil {
 		return err
 	}
-	return s.accounts.starts.Of(uid).Wait(ctx)
+	return s.accounts.starts.Of(processes.AskerOf(ctx, uid)).Wait(ctx)
 }

@@ -18,7 +18,7 @@ func TestRequestsOfAccount(t *testing.T) {
 	onHost(t, func(h *host) {
 		first := h.attach()
 		use, uid := h.server.accounts, first.UID
-		for use.starts.Of(uid).Allow() {
+		for use.starts.Of(processes.Asker{UID: uid}).Allow() {
 		}
 		start := time.Now()
 		h.attach()

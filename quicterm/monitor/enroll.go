@@ -99,7 +99,7 @@ func (s *Monitor) Enroll(ctx context.Context, req *privsep.Enroll) (*wire.Enroll
 	}
 	done(true)
 	c.log.Info("client has enrolled a key", "event", "enroll", "kind", e.Kind, "name", e.Name,
-		"key", privsep.Fingerprint(e.Key), "until", e.Expires)
+		"key", privsep.Fingerprint(e.Key))
 	return &wire.Enrolled{Expires: e.Expires}, nil
 }
 

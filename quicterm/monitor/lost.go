@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/account"
+	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -68,7 +69,7 @@ func (c *client) records(ctx context.Context, launch *wire.Launch) (answer wire.
 func (s *Sessions) task(ctx context.Context, a *account.Account, launch *wire.Launch) (answer wire.Message, err error) {
 	ctx, cancel := context.WithTimeout(ctx, promptTime)
 	defer cancel()
-	if err := s.accounts.starts.Of(a.UID).Wait(ctx); err != nil {
+	if err := s.accounts.starts.Of(processes.AskerOf(ctx, a.UID)).Wait(ctx); err != nil {
 		return answer, err
 	}
 	if answer, err = s.holders.Records(ctx, a, launch); err != nil {

@@ -196,14 +196,23 @@ func (s *Monitor) revokeAccess(ctx context.Context, by operator, account string,
 		uids, log = []uint32{a.UID}, log.With("account", a.Name, "uid", a.UID)
 	}
 	revoke := func(ctx context.Context, uid uint32) (*wire.Revoked, error) {
-		return s.revokeOf(ctx, log, uid, &wire.Open{Client: by.name}, request), nil
+		open := &wire.Open{Client: by.name}
+		a, err := s.names.LookupID(ctx, uid)
+		if err != nil { // it enrolls no keys any more
+			return s.revokeOf(ctx, log, uid, open, request), nil
+		}
+		revoked, err := s.revokeAll(ctx, log, a, open, request)
+		if err != nil {
+			log.Warn("access is revoked, and enrolled keys may let clients in again", "account", a.Name, "uid", uid, "error", err)
+		}
+		return revoked, nil
 	}
 	answers, silent := askAccounts(ctx, s.Sessions, askTime, uids, revoke)
 	total := &wire.Revoked{Silent: uint32(silent)}
 	for _, one := range answers {
-		total.Clients, total.Silent = total.Clients+one.Clients, total.Silent+one.Silent
+		total.Clients, total.Silent, total.Keys = total.Clients+one.Clients, total.Silent+one.Silent, total.Keys+one.Keys
 	}
 	log.Info("operator has revoked access", "event", "revoke", "revoked", revokedName(account != "", key),
-		"clients", total.Clients, "silent", total.Silent)
+		"clients", total.Clients, "silent", total.Silent, "keys", total.Keys)
 	return total, nil
 }
