@@ -146,6 +146,7 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 		for _, p := range m.paths {
 			p.suspect(Suspect)
 		}
+		m.redialTCP(now)
 	case Starved:
 		for _, p := range m.paths {
 			p.excuse(now)

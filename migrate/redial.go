@@ -209,6 +209,27 @@ func (m *Manager) beginTCP(now time.Time) {
 	}
 }
 
+// redialTCP dials TCP anew after a sleep, and ends dials from before: each repeats its first packet ever later, and a browser
+// begins no other beside one that is not answered.
+func (m *Manager) redialTCP(now time.Time) {
+	r := &m.redialing
+	if now.Sub(r.lastTCP) < urgentInterval {
+		return
+	}
+	for _, id := range ordered(m.dials) {
+		if m.dials[id].candidate.Transport == TCP {
+			m.end(id)
+		}
+	}
+	r.lastTCP = time.Time{}
+	if !r.nextTCP.IsZero() {
+		r.nextTCP = now
+		if m.worked < TCP {
+			r.nextTCP = now.Add(TCPDelay)
+		}
+	}
+}
+
 // retrySSH dials SSH anew in a network that has changed, if it was dialed some time ago.
 func (m *Manager) retrySSH(now time.Time) {
 	for _, id := range ordered(m.dials) {

@@ -50,6 +50,25 @@ func (s *story) dialed(d time.Duration, t Transport) (at []time.Duration) {
 	return at
 }
 
+// After a sleep, a server that is reached by TCP alone is dialed at once, whatever was dialed before.
+func TestWokeOverTCP(t *testing.T) {
+	s := started(t, wifiTCP, nil, wifiTCP)
+	s.tell(Unacked{s.now})
+	s.pass(4900 * time.Millisecond)
+	if dials := s.withoutPings(); len(dials) < 3 {
+		t.Fatalf("the link is dead: did %v", dials)
+	}
+	var want []Action
+	for _, id := range ordered(s.manager.dials) {
+		want = append(want, Close{id})
+	}
+	s.tell(NetworkChanged{[]Candidate{wifiTCP}})
+	s.tell(Woke{})
+	s.wantWithoutPings("the machine woke", append(want, Dial{ID: s.manager.lastID, Candidate: wifiTCP})...)
+	s.tell(Woke{})
+	s.wantWithoutPings("the page is told twice")
+}
+
 func TestUDPBlockedInMidSession(t *testing.T) {
 	s := started(t, wifi, nil, wifi, wifiTCP)
 	s.typing(time.Second, 0)

@@ -86,8 +86,8 @@ function changed(tab?: Tab) {
 	if (!restoring.length) keep(tabs.sessions());
 	if (!tab) say("");
 	else if (tab.ended) say(tab.ended.text);
-	else if (tab.link.state === "live") say("");
-	else say(`${tab.link.state} since ${time(tab.link.since)}`);
+	else if (tab.link.state === "offline") say(`Offline since ${time(tab.link.since)}: what you type waits`);
+	else say(tab.link.state === "connecting" ? "Connecting" : "");
 }
 
 // After a sleep, or in another network, a connection that seems to be open may be none.
