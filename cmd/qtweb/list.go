@@ -4,8 +4,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -18,7 +20,7 @@ func (p *page) list(h *host) {
 	defer cancel()
 	infos, _, err := h.client.List(ctx)
 	if err != nil {
-		p.post("unlisted", reason(err))
+		p.post("unlisted", map[string]any{"text": reason(err), "denied": errors.As(err, new(*client.DeniedError))})
 		return
 	}
 	sessions := make([]any, len(infos))

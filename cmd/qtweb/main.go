@@ -21,7 +21,7 @@
 //	host      the answer to start: {host, session}, a name for people, and what the link is for
 //	failed    the other answer to start: why there is no host, in words
 //	sessions  the answer to list: an array (describe in list.go)
-//	unlisted  the other answer to list: why, in words
+//	unlisted  the other answer to list: {text, denied}, why, in words, and whether the login was refused
 //	attached  with a tab: {id, name, created} of its session
 //	output    with a tab: bytes for the terminal
 //	link      with a tab: {state, since} of the connection; since is in milliseconds, as Date has it

@@ -36,11 +36,15 @@ var types = map[string]string{
 	".js":   "text/javascript; charset=utf-8",
 	".wasm": "application/wasm",
 	".txt":  "text/plain; charset=utf-8",
+	".svg":  "image/svg+xml",
+	".png":  "image/png",
+
+	".webmanifest": "application/manifest+json",
 }
 
 // policy is what the page may do: run its own files, and connect to where it is from. xterm.js makes style elements.
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; " +
-	"style-src 'self' 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	"style-src 'self' 'unsafe-inline'; img-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // unmade is what a program says that was built without the page.
 const unmade = "This program was built without the page: make build makes it.\n"

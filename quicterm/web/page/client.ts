@@ -29,7 +29,7 @@ export interface Message {
 	host?: { host: string; session: string };
 	failed?: string;
 	sessions?: Session[];
-	unlisted?: string;
+	unlisted?: { text: string; denied: boolean };
 	attached?: { id: string; name: string; created: boolean };
 	output?: Uint8Array<ArrayBuffer>;
 	link?: Link;

@@ -34,7 +34,7 @@ export class List {
 	}
 
 	receive({ sessions, unlisted }: Message) {
-		if (unlisted) this.#note.textContent = unlisted;
+		if (unlisted) this.#note.textContent = unlisted.text;
 		if (sessions) this.#draw(sessions);
 		clearTimeout(this.#timer);
 		if (this.dialog.open) this.#timer = setTimeout(() => this.ask(), interval);

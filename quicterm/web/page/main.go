@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,7 +78,7 @@ func packages(work string) error {
 // bundle makes the files of JavaScript and their style.
 func bundle(work string, files map[string][]byte) error {
 	result := api.Build(api.BuildOptions{
-		EntryPoints: []string{"page.ts", "worker.ts"}, Bundle: true, Outdir: ".", Format: api.FormatESModule,
+		EntryPoints: []string{"page.ts", "worker.ts", "service.ts"}, Bundle: true, Outdir: ".", Format: api.FormatESModule,
 		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, Target: api.ES2022,
 		NodePaths: []string{filepath.Join(work, "node_modules")}, LogLevel: api.LogLevelWarning,
 	})
@@ -154,21 +155,24 @@ func licences(work string, files map[string][]byte) error {
 	return nil
 }
 
-// index makes the first file, which names all others with what they are, so that a browser keeps them.
-func index(files map[string][]byte) error {
-	sum := sha256.New()
-	for _, name := range []string{"page.css", "page.js", "qtweb.wasm", "worker.js"} {
-		if len(files[name]) == 0 {
-			return fmt.Errorf("%s was not made", name)
+// index makes the files that name all others with what they are, so that a browser keeps them.
+func index(files map[string][]byte) (err error) {
+	for _, name := range []string{"index.html", "manifest.webmanifest", "icon.svg", "icon.png"} {
+		if files[name], err = os.ReadFile(name); err != nil {
+			return err
 		}
+	}
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		sum.Write(files[name])
 	}
-	content, err := os.ReadFile("index.html")
-	if err != nil {
-		return err
-	}
 	version := hex.EncodeToString(sum.Sum(nil)[:8])
-	files["index.html"] = bytes.ReplaceAll(content, []byte("VERSION"), []byte(version))
+	for _, name := range []string{"index.html", "manifest.webmanifest", "service.js"} {
+		if !bytes.Contains(files[name], []byte("VERSION")) {
+			return fmt.Errorf("%s has no place for the version", name)
+		}
+		files[name] = bytes.ReplaceAll(files[name], []byte("VERSION"), []byte(version))
+	}
 	return nil
 }
 

@@ -5,7 +5,7 @@ import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Client, type Message, type Session } from "./client";
 import { ask } from "./ask";
 import { askToCopy } from "./clipboard";
-import { keep, kept } from "./kept";
+import { keep, keepScreen, kept, keptScreen } from "./kept";
 import { List, time } from "./list";
 import "./page.css";
 import { searchable, searchBy } from "./search";
@@ -25,7 +25,9 @@ const tabs = new Tabs(client, element("tabs"), element("terminals"), equip, chan
 const list = new List(client, element<HTMLDialogElement>("list"), (session, name) => tabs.open(session, name));
 element("sessions").onclick = () => list.show();
 searchBy(element<HTMLFormElement>("search"), element("find"), () => tabs.shown);
-let restoring: string[] = [];
+let restoring = link.size > 0 ? [] : kept();
+element("last").textContent = keptScreen();
+if (location.hostname !== "127.0.0.1") navigator.serviceWorker?.register("service.js", { updateViaCache: "none" }); // not that of qt web
 
 function receive(message: Message) {
 	if (message.tab !== undefined) tabs.receive(message);
@@ -33,6 +35,7 @@ function receive(message: Message) {
 	if (message.host) arrived(message.host);
 	if (message.failed !== undefined) say(message.failed);
 	if (message.sessions || message.unlisted) list.receive(message);
+	if (message.unlisted?.denied) forget();
 	if (message.sessions && restoring.length) restore(message.sessions);
 }
 
@@ -56,10 +59,7 @@ function start() {
 function arrived({ session }: { host: string; session: string }) {
 	element<HTMLButtonElement>("sessions").disabled = false;
 	if (link.size > 0) tabs.open(session);
-	else {
-		restoring = kept();
-		list.show();
-	}
+	else list.show();
 }
 
 /** restore opens the sessions of the last visit that the server still has. It says how those have ended that have since. */
@@ -70,6 +70,14 @@ function restore(sessions: Session[]) {
 	if (gone) ask(`${gone === 1 ? "A session" : gone + " sessions"} of your last visit ended meanwhile.`, { "Close": () => {} });
 	if (there.length) list.close();
 	restoring = [];
+}
+
+/** forget forgets what was kept: this browser has no access any more. */
+function forget() {
+	restoring = [];
+	keep([]);
+	keepScreen("");
+	element("last").textContent = "";
 }
 
 /** equip gives a new tab what is not the terminal's own. */
@@ -84,6 +92,7 @@ function equip(tab: Tab) {
 function changed(tab?: Tab) {
 	document.title = tab ? label(tab) : "quicterm";
 	if (!restoring.length) keep(tabs.sessions());
+	element("last").hidden = tab !== undefined;
 	if (!tab) say("");
 	else if (tab.ended) say(tab.ended.text);
 	else if (tab.link.state === "offline") say(`Offline since ${time(tab.link.since)}: what you type waits`);
@@ -95,7 +104,11 @@ addEventListener("online", () => client.send({ network: "woke" }));
 addEventListener("offline", () => client.send({ network: "changed" }));
 addEventListener("pageshow", () => client.send({ network: "woke" }));
 document.addEventListener("visibilitychange", () => {
-	if (document.visibilityState !== "visible") return;
+	if (document.visibilityState !== "visible") {
+		const { shown } = tabs;
+		if (!restoring.length) keepScreen(shown && !shown.ended ? shown.text() : "");
+		return;
+	}
 	client.send({ network: "woke" });
 	list.ask();
 	tabs.seen();

@@ -101,6 +101,13 @@ export class Tab {
 		}
 	}
 
+	/** text returns what the terminal shows. */
+	text(): string {
+		const { active } = this.terminal.buffer;
+		const rows = Array.from({ length: this.terminal.rows }, (_, y) => active.getLine(active.viewportY + y));
+		return rows.map((row) => row?.translateToString(true) ?? "").join("\n").trimEnd();
+	}
+
 	/** close leaves the session, which continues. */
 	close() {
 		this.send({ leave: true });
