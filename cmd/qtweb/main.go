@@ -9,9 +9,12 @@
 //	start    once: which host to connect to (start in host.go)
 //	list     true: the sessions are wanted
 //	network  "changed" or "woke"
-//	attach   with a tab: {session, size}, its name or id; a new session if it is empty
+//	attach   with a tab: {session, size, follows}, its name or id; a new session if it is empty. A terminal that follows
+//	         has the session's size, and one that exists keeps it; size is for a new one
 //	keys     with a tab: what is typed, a string
-//	size     with a tab: [columns, rows]
+//	size     with a tab: [columns, rows]; of a terminal that follows: for the session while it has this terminal's size, or
+//	         [0, 0] to give that back
+//	take     with a tab that follows: true, to give the session that size
 //	shown    with a tab: how many bytes of output the terminal has taken
 //	leave    with a tab: true; the session continues
 //
@@ -24,6 +27,7 @@
 //	unlisted  the other answer to list: {text, denied}, why, in words, and whether the login was refused
 //	attached  with a tab: {id, name, created} of its session
 //	output    with a tab: bytes for the terminal
+//	sizing    with a tab that follows: {size, own, client}: the session's size from here in the output on, and whose it is
 //	link      with a tab: {state, since} of the connection; since is in milliseconds, as Date has it
 //	ended     with a tab: {text, status}: why the session is over for this client; with the status if its program has ended
 package main

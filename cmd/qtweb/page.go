@@ -55,8 +55,8 @@ func (p *page) receive(m js.Value) {
 	}
 	if v := m.Get("attach"); v.Type() == js.TypeObject {
 		t := p.open(id.Int())
-		session, size := v.Get("session").String(), sizeOf(v.Get("size"))
-		offer(p.requests, func(h *host) { t.run(h, session, size) })
+		session, size, follows := v.Get("session").String(), sizeOf(v.Get("size")), v.Get("follows").Truthy()
+		offer(p.requests, func(h *host) { t.run(h, session, size, follows) })
 	} else if t := p.tab(id.Int()); t != nil {
 		t.receive(m)
 	}

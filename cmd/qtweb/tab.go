@@ -33,6 +33,7 @@ type tab struct {
 	id    int
 	keys  typed
 	sizes chan wire.Size // has the latest size
+	takes chan struct{}
 
 	mu      sync.Mutex
 	unshown int
@@ -41,7 +42,7 @@ type tab struct {
 }
 
 func newTab(p *page, id int) *tab {
-	t := &tab{page: p, id: id, keys: typed{keys: make(chan string, maxTyped)}, sizes: make(chan wire.Size, 1)}
+	t := &tab{page: p, id: id, keys: typed{keys: make(chan string, maxTyped)}, sizes: make(chan wire.Size, 1), takes: make(chan struct{}, 1)}
 	t.room.L = &t.mu
 	return t
 }
@@ -57,6 +58,9 @@ func (t *tab) receive(m js.Value) {
 		default:
 		}
 		offer(t.sizes, sizeOf(v))
+	}
+	if m.Get("take").Truthy() {
+		offer(t.takes, struct{}{})
 	}
 	if v := m.Get("shown"); v.Type() == js.TypeNumber {
 		t.mu.Lock()
@@ -80,8 +84,8 @@ func (t *tab) leave() {
 }
 
 // run shows a session, or a new one, until it ends or is left, and tells the page.
-func (t *tab) run(h *host, session string, size wire.Size) {
-	status, err := t.show(h, session, size)
+func (t *tab) run(h *host, session string, size wire.Size, follows bool) {
+	status, err := t.show(h, session, size, follows)
 	ended := map[string]any{"text": ending(status, err)}
 	if err == nil {
 		ended["status"] = status
@@ -89,9 +93,13 @@ func (t *tab) run(h *host, session string, size wire.Size) {
 	t.post("ended", ended)
 }
 
-func (t *tab) show(h *host, name string, size wire.Size) (status int, err error) {
+func (t *tab) show(h *host, name string, size wire.Size, follows bool) (status int, err error) {
+	pane := &terminal.Pane{In: &t.keys, Out: t, Sizes: t.sizes, Take: t.takes}
+	if follows {
+		pane.Follow = t.sized
+	}
 	terminal := terminal.New(terminal.Config{
-		Pane:   &terminal.Pane{In: &t.keys, Out: t, Sizes: t.sizes},
+		Pane:   pane,
 		Escape: "none", Predict: predict.Adaptive, Host: h.name,
 		Status: func(client.Status) string { return "" },
 	})
@@ -107,6 +115,9 @@ func (t *tab) show(h *host, name string, size wire.Size) (status int, err error)
 	}
 	if name != "" {
 		req.Mode = wire.ModeAttach
+		if follows {
+			req.Role, req.Size = wire.RoleShare, wire.Size{}
+		}
 	}
 	session, err := h.client.Attach(context.Background(), req, streams)
 	if err != nil {
@@ -116,6 +127,11 @@ func (t *tab) show(h *host, name string, size wire.Size) (status int, err error)
 		"id": session.ID().String(), "name": session.Name(), "created": session.Created(),
 	})
 	return terminal.RunPane(context.Background(), session, size)
+}
+
+// sized tells the page the size of the session.
+func (t *tab) sized(s wire.Sizing, own bool) {
+	t.post("sizing", map[string]any{"size": []any{int(s.Cols), int(s.Rows)}, "own": own, "client": s.Client})
 }
 
 // message returns a message that is about the session.

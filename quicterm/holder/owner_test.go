@@ -38,6 +38,19 @@ func TestOwnership(t *testing.T) {
 			{0, "attach", 1, 80, 1, 80}, {1, "share", 2, 120, 1, 80}, {2, "share", 3, 100, 1, 80},
 			{3, "leave", 1, 0, 3, 100}, {4, "leave", 3, 0, 2, 120}, {5, "leave", 2, 0, 2, 120}, {6, "share", 4, 77, 4, 77},
 		},
+		"the owner gives the size back": {
+			{0, "attach", 1, 80, 1, 80}, {1, "share", 2, 120, 1, 80}, {2, "share", 3, 0, 1, 80}, {3, "take", 3, 45, 3, 45},
+			{4, "resize", 3, 50, 3, 50}, {5, "resize", 3, 0, 1, 80}, {6, "resize", 3, 45, 1, 80}, {7, "leave", 1, 0, 3, 45},
+			{8, "resize", 3, 0, 2, 120},
+		},
+		"the owner leaves with the size of another one": {
+			{0, "attach", 1, 80, 1, 80}, {1, "share", 2, 120, 1, 80}, {2, "share", 3, 0, 1, 80}, {3, "take", 3, 45, 3, 45},
+			{4, "leave", 3, 0, 1, 80},
+		},
+		"the owner gives the size to nobody, and takes it again": {
+			{0, "attach", 1, 80, 1, 80}, {1, "share", 2, 0, 1, 80}, {2, "take", 2, 45, 2, 45}, {3, "leave", 1, 0, 2, 45},
+			{4, "resize", 2, 0, 2, 45}, {5, "resize", 2, 50, 2, 50}, {6, "resize", 2, 0, 2, 50}, {7, "share", 3, 90, 3, 90},
+		},
 		"the owner is away for a moment": {
 			{0, "attach", 1, 80, 1, 80}, {1, "share", 2, 120, 1, 80},
 			{10 * time.Second, "away", 1, 0, 1, 80}, {14900 * time.Millisecond, "", 0, 0, 1, 80}, {14950 * time.Millisecond, "back", 1, 0, 1, 80},
@@ -89,12 +102,12 @@ func TestOwnership(t *testing.T) {
 			}()
 			switch e.what {
 			case "attach", "share", "own":
-				writers = append(writers, sizer{number: e.number, size: wire.Size{Cols: e.cols}, connected: true})
+				writers = append(writers, sizer{number: e.number, size: wire.Size{Cols: e.cols, Rows: e.cols}, connected: true})
 				if e.what != "share" {
 					o.take(e.number)
 				}
 			case "take", "resize":
-				w.size.Cols = e.cols
+				w.size = wire.Size{Cols: e.cols, Rows: e.cols}
 				if e.what == "take" {
 					o.take(e.number)
 				}

@@ -11,7 +11,7 @@ import (
 )
 
 // A view shows the output of a session in which the user types. It passes the output on to the terminal if that
-// has the size that the output is for, or if that size follows the terminal's: then they differ for a moment only.
+// has the size that the output is for, or if one of these sizes follows the other: then they differ for a moment only.
 // Otherwise it draws a window. The two alternate as the sizes and the owner of the session's size change.
 type view struct {
 	display *display
@@ -19,6 +19,8 @@ type view struct {
 
 	keys  atomic.Pointer[window] // the window, for the goroutine of the keyboard
 	mouse mouseFilter            // of that goroutine
+
+	follow func(s wire.Sizing, own bool) // gives the terminal the session's size, or nil
 
 	mu       sync.Mutex
 	terminal bool // the output goes to a terminal
@@ -138,12 +140,12 @@ func (v *view) resized(s wire.Sizing) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	owned := v.ownsLocked()
-	if v.initial && owned {
+	if v.initial && owned && v.follow == nil {
 		return // the user wants to have the output from before as it was
 	}
 	before := v.session
 	v.session = s
-	if s.Owner != before.Owner && !(v.asked && v.ownsLocked()) {
+	if s.Owner != before.Owner && v.follow == nil && !(v.asked && v.ownsLocked()) {
 		v.news = sizedText(s, v.ownsLocked(), v.escape)
 	}
 	v.asked = v.asked && !v.ownsLocked()
@@ -155,6 +157,9 @@ func (v *view) resize(size wire.Size) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.size = size
+	if v.follow != nil {
+		return
+	}
 	if v.window != nil || !v.drawsLocked() {
 		v.display.setSize(size) // before the output is passed on
 	}
@@ -177,12 +182,16 @@ func (v *view) ownsLocked() bool { return v.session.Owner == v.number }
 
 // drawsLocked reports whether a window is to be drawn.
 func (v *view) drawsLocked() bool {
-	return v.terminal && !v.ownsLocked() && v.session.Cols > 0 && v.session.Rows > 0 &&
+	return v.terminal && v.follow == nil && !v.ownsLocked() && v.session.Cols > 0 && v.session.Rows > 0 &&
 		(v.session.Cols != v.size.Cols || v.session.Rows != v.size.Rows)
 }
 
 // settleLocked begins or ends to draw a window if that is due, and shows a snapshot if there is one.
 func (v *view) settleLocked(snapshot []byte) {
+	if v.follow != nil && v.session != v.settled {
+		v.follow(v.session, v.ownsLocked())
+		v.display.setSize(v.session.Size)
+	}
 	switch draws := v.drawsLocked(); {
 	case draws && v.window == nil:
 		s := screen.New(int(v.session.Cols), int(v.session.Rows), screen.Limits{})
