@@ -127,7 +127,7 @@ func TestStoppedWatcher(t *testing.T) {
 // Two clients type, each a frame at a time, and both get the output. The terminal has the
 // size of the one that does not share it.
 func TestShare(t *testing.T) {
-	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+	inBubble(t, wire.Launch{PTY: true, Size: usual}, func(w *world) {
 		a := w.attach("a@x")
 		b := w.attachAs("b@x", wire.RoleShare)
 		small, large := wire.Size{Cols: 60, Rows: 20}, wire.Size{Cols: 200, Rows: 50}

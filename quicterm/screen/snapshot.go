@@ -72,7 +72,7 @@ func (r *renderer) snapshot(lines int) {
 		r.moveTo(0, 0)
 		r.rows(s.alt, 0)
 	}
-	if s.buf.saved != (cursor{}) {
+	if !s.buf.saved.initial() {
 		r.saved(s.buf.saved)
 		r.add("\x1b7")
 	}
@@ -88,12 +88,12 @@ func (r *renderer) snapshot(lines int) {
 // hidden sets what the alternate screen keeps while it is hidden. All else is as after a reset.
 func (r *renderer) hidden() {
 	alt := r.s.alt
-	if r.s.Alternate() || alt == nil || alt.saved == (cursor{}) && alt.keyboard.unused() {
+	if r.s.Alternate() || alt == nil || alt.saved.initial() && alt.keyboard.unused() {
 		return
 	}
 	r.add("\x1b[?47h")
 	r.keyboard(alt.keyboard)
-	if alt.saved != (cursor{}) {
+	if !alt.saved.initial() {
 		r.saved(alt.saved)
 		r.add("\x1b7")
 		r.style(Style{})
@@ -132,6 +132,12 @@ func (r *renderer) private(number int, on bool) {
 	if on {
 		r.addf("\x1b[?%dh", number)
 	}
+}
+
+// initial reports whether the saved cursor is that after a reset.
+func (c cursor) initial() bool {
+	c.unlike, c.shifted = false, false
+	return c == (cursor{})
 }
 
 // saved moves the cursor where DECSC saved it, with the pen and the character sets that it had.

@@ -52,10 +52,13 @@ type display struct {
 	skipping   bool         // the user asked to skip output
 	windowed   atomic.Bool  // a window is drawn: what is typed has no place on the terminal that is known
 	texts      atomic.Bool  // a text of ours was written
+	beneath    []byte       // a snapshot of what the window covers, on a terminal of beneathSize
 	link       client.LinkState
 	noticed    string    // is in the title
 	noticeEnds time.Time // until then
-	titleTimer *time.Timer
+
+	beneathSize wire.Size
+	titleTimer  *time.Timer
 }
 
 func newDisplay(out io.Writer, cfg Config) *display {
@@ -207,26 +210,6 @@ func (d *display) copyScreen() *screen.Screen {
 	return c
 }
 
-// beginWindow brings the terminal into its usual state, for a window. What is written until endWindow is not
-// the program's.
-func (d *display) beginWindow() {
-	d.endReplay()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.windowed.Store(true)
-	d.resetPainterLocked()
-	d.cancelSequenceLocked()
-	d.undoLocked()
-}
-
-// endWindow takes the window away and shows a snapshot of the program's screen. What follows is the program's
-// output, which may be old.
-func (d *display) endWindow(snapshot []byte, replay bool) {
-	d.showScreen(snapshot)
-	d.windowed.Store(false)
-	d.setReplay(replay)
-}
-
 // gapText describes a gap.
 func (d *display) gapText(g client.Gap) string {
 	d.mu.Lock()
@@ -283,12 +266,17 @@ func (d *display) showGap(g client.Gap) {
 }
 
 // showScreen shows the screen as it was at the attach.
-func (d *display) showScreen(snapshot []byte) {
+func (d *display) showScreen(snapshot []byte, inPlace bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.resetPainterLocked()
 	d.cancelSequenceLocked()
 	d.undoLocked()
+	if inPlace {
+		io.WriteString(d.out, home+eraseBelow)
+		d.resetToLocked(snapshot)
+		return
+	}
 	d.newLineLocked()
 	d.showSnapshotLocked(snapshot)
 }
@@ -299,6 +287,11 @@ func (d *display) showSnapshotLocked(snapshot []byte) {
 	if d.terminal {
 		io.WriteString(d.out, strings.Repeat("\n", max(int(d.size.Rows)-1, 0))+home+eraseBelow)
 	}
+	d.resetToLocked(snapshot)
+}
+
+// resetToLocked shows a snapshot on an empty screen.
+func (d *display) resetToLocked(snapshot []byte) {
 	d.seen.reset()
 	d.showLocked(snapshot)
 	if d.replay != nil {

@@ -281,7 +281,7 @@ func TestSnapshot(t *testing.T) {
 				want = append(test.lost, "[qt: 3 bytes of output lost, the server has kept no more (frames 1 to 2)]")
 				d.showGap(client.Gap{From: 1, To: 2, Bytes: 3, Snapshot: []byte(snapshot)})
 			} else {
-				d.showScreen([]byte(snapshot))
+				d.showScreen([]byte(snapshot), false)
 			}
 			d.Write([]byte("mb"))
 			_, rows := texts(t, terminal)

@@ -107,7 +107,7 @@ func TestPaneFollows(t *testing.T) {
 		s.streams.Began([]byte("large again"))
 		close(s.end)
 		<-done
-		if want := regexp.MustCompile(`(?s)^<200x50 false>.*ready.*large<45x30 true>small<200x50 false>.*large again`); !want.MatchString(shown.String()) {
+		if want := regexp.MustCompile(`(?s)^\x1b\[22;0t<200x50 false>.*ready.*large<45x30 true>small<200x50 false>.*large again`); !want.MatchString(shown.String()) {
 			t.Errorf("it shows %q", shown.String())
 		}
 	})

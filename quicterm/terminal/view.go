@@ -223,14 +223,14 @@ func (v *view) settleLocked(snapshot []byte) {
 		v.keys.Store(nil)
 		v.display.endWindow(snapshot, v.replay)
 	case snapshot != nil:
-		v.display.showScreen(snapshot)
+		v.display.showScreen(snapshot, v.follow != nil)
 	}
 	if v.session != v.settled {
 		v.settled = v.session
 		v.display.setSessionSize(v.session.Size)
 	}
 	if v.news != "" {
-		v.display.notice(v.news)
+		v.display.setTitle(v.news, noticeTime) // not between the lines of the screen, which are to stay as they are
 		v.news = ""
 	}
 }

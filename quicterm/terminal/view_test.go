@@ -216,8 +216,49 @@ func TestOwnerAsks(t *testing.T) {
 			s.resized(wire.Sizing{Size: small, Owner: owner}, false)
 			s.read()
 			want := map[uint64]string{1: "client now, 40x10 (~= takes it)", 2: "the size of this te"}[owner]
-			if !strings.Contains(screenText(s.sees), want) {
-				t.Errorf("it is not told %q: %s", want, screenText(s.sees))
+			if !strings.Contains(s.sees.Title(), want) {
+				t.Errorf("it is not told %q: %s", want, s.sees.Title())
+			}
+		}
+	})
+}
+
+// Another client takes the size and gives it back, and nothing is printed meanwhile: the terminal is as before, with its
+// scrollback and what was in it before the session.
+func TestVisitLeavesTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		size := wire.Size{Cols: 60, Rows: 10}
+		own := wire.Sizing{Size: size, Owner: 2, Client: "b@x"}
+		for _, count := range []int{1, 40} { // before and after the first row has scrolled off
+			s := share(t, own, size)
+			s.sees = screen.New(60, 10, screen.Limits{Lines: 1000})
+			s.sees.Write([]byte("of the user's own shell\r\n"))
+			for i := range count {
+				s.print("line %d of the session, which is longer than a small screen is wide\r\n", i)
+			}
+			s.print("\x1b[?2004h\x1b[31mprompt\x1b[m $ ")
+			s.read()
+			contents := func() string {
+				s.sees.Write([]byte("\x1b]2;\x07")) // which says for a while whose the size is
+				return fmt.Sprint(s.sees.Lines(), s.sees.Dump())
+			}
+			before := contents()
+			for range 3 {
+				s.resized(wire.Sizing{Size: wire.Size{Cols: 45, Rows: 30}, Owner: 1, Client: "a@phone"}, true)
+				s.read()
+				if !s.sees.Alternate() {
+					t.Fatal("no window is drawn")
+				}
+				s.resized(own, true)
+				s.read()
+				if got := contents(); got != before {
+					t.Fatalf("the terminal was\n%s\nand is\n%s", before, got)
+				}
+			}
+			s.print("ls\r\nnext")
+			s.read()
+			if got := screenText(s.sees); !strings.Contains(got, "prompt $ ls\nnext") {
+				t.Errorf("what is printed then: %s", got)
 			}
 		}
 	})
