@@ -94,6 +94,9 @@ func (d *display) setSizeLocked(size wire.Size) {
 	if d.painter != nil {
 		d.painter.resized(s, before)
 	}
+	if size != d.size {
+		d.beneath = nil // terminals wrap lines anew in different ways
+	}
 	if d.painter != nil && size != d.size {
 		d.painter.reset()
 		d.painter.hold = size != d.session
