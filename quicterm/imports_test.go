@@ -290,7 +290,7 @@ var packages = []struct {
 	{
 		path: "quicterm/client", role: "the near end of sessions; knows no terminal and no command line",
 		imports: `buffer migrate migrate/carrier migrate/carrier/quic migrate/carrier/sealed migrate/carrier/tcp
-			migrate/netmon quicterm/auth quicterm/session/driver quicterm/session/gate quicterm/session quicterm/wire golang.org/x/crypto`,
+			migrate/carrier/websocket migrate/netmon quicterm/auth quicterm/session/driver quicterm/session/gate quicterm/session quicterm/wire golang.org/x/crypto`,
 		tests: `configs bench/bubble bench/netem migrate/carrier/pipe quicterm/holder quicterm/holder/holdertest quicterm/holder/programtest
 			quicterm/server`,
 	},

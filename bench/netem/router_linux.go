@@ -1,11 +1,13 @@
 package netem
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -27,6 +29,7 @@ type Port struct {
 	networks []netip.Prefix
 	nat      *nat // between the interface and the router, or nil
 	blocked  byte // a protocol over IP, or 0
+	only     uint16
 	duplex
 }
 
@@ -81,6 +84,30 @@ func (p *Port) Block(protocol byte) {
 	p.blocked = protocol
 }
 
+// Only makes the port drop all packets except those of TCP to or from a port, in both directions from now on, as some
+// networks do. 0 passes all. Nothing tells the sender.
+func (p *Port) Only(port uint16) {
+	p.router.mu.Lock()
+	defer p.router.mu.Unlock()
+	p.only = port
+}
+
+// drops reports whether the port drops a packet.
+func (p *Port) drops(packet []byte) bool {
+	protocol, header := protocolOf(packet), 40
+	if packet[0]>>4 == 4 {
+		header = int(packet[0]&15) * 4
+	}
+	if p.only != 0 {
+		if protocol != syscall.IPPROTO_TCP || len(packet) < header+4 {
+			return true
+		}
+		ports := packet[header:]
+		return binary.BigEndian.Uint16(ports) != p.only && binary.BigEndian.Uint16(ports[2:]) != p.only
+	}
+	return protocol != 0 && protocol == p.blocked
+}
+
 // Close removes all interfaces and ends the router.
 func (r *Router) Close() error {
 	r.mu.Lock()
@@ -119,7 +146,7 @@ func (r *Router) forward(from *Port, to netip.Addr, packet []byte) {
 	if out == nil || out == from {
 		return
 	}
-	if p := protocolOf(packet); p != 0 && (from.blocked == p || out.blocked == p) {
+	if from.drops(packet) || out.drops(packet) {
 		return
 	}
 	if from.nat != nil && !from.nat.out(packet) {

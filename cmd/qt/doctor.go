@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -193,6 +194,9 @@ func (x *examination) look(ctx context.Context, a *reach.Access) error {
 		x.reach(ctx, a)
 	}
 	wg.Wait()
+	if w := x.facts.Web; w != nil && w.Err == nil && by == client.TCP && err == nil {
+		x.facts.Login.By = "HTTPS"
+	}
 	return err
 }
 
@@ -255,12 +259,41 @@ func (x *examination) reach(ctx context.Context, a *reach.Access) {
 	}
 	wg.Wait()
 	x.facts.Candidates = tried
+	x.reachWeb(ctx, a, candidates)
 	for _, candidate := range candidates {
 		if !candidate.Bound { // as the connection of the login
 			x.facts.NAT.Local = candidate.Source
 		}
 	}
 	x.knock(ctx, a, candidates)
+}
+
+// reachWeb tries HTTPS, by which sessions run in networks in which no candidate by TCP works.
+func (x *examination) reachWeb(ctx context.Context, a *reach.Access, candidates []client.Candidate) {
+	var byTCP []client.Candidate
+	for i, candidate := range candidates {
+		if candidate.Transport == client.TCP {
+			if x.facts.Candidates[i].Err == nil {
+				return
+			}
+			byTCP = append(byTCP, candidate)
+		}
+	}
+	for _, candidate := range byTCP {
+		ctx, cancel := context.WithTimeoutCause(ctx, reachTime, errNoAnswer)
+		rtt, err := a.Client.ReachWeb(ctx, candidate)
+		if ctx.Err() != nil {
+			err = errNoAnswer
+		}
+		cancel()
+		x.facts.Web = &doctor.Candidate{
+			Interface: candidate.Interface, Remote: netip.AddrPortFrom(candidate.Remote.Addr(), client.WebPort),
+			RTT: rtt, Err: unwrapped(err),
+		}
+		if err == nil {
+			return
+		}
+	}
 }
 
 var errNoAnswer = errors.New("nothing comes back")

@@ -76,6 +76,10 @@ type Config struct {
 	// moment: UDP is known to be blocked.
 	TCPFirst bool
 
+	// WebHost is the server's name, whose port of HTTPS is dialed when the server does not answer by TCP: the daemon may
+	// serve a page there. Empty if it is not to be dialed.
+	WebHost string
+
 	// LoggedIn is called after each login, with the transport by which the answer has come and, unless that is SSH, the
 	// address of the server; with SSH, direct says why a login by QUIC and TCP has failed, if it has. Nil means nothing.
 	LoggedIn func(by Transport, server netip.AddrPort, direct error)

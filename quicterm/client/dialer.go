@@ -50,7 +50,7 @@ func newDialers(cfg Config) map[migrate.Transport]dialer {
 	conf := auth.VerifyServer(cfg.CheckHost)
 	conf.ServerName = auth.ServerName(cfg.KeyTypes)
 	conf.NextProtos = []string{wire.ALPN}
-	dialers := map[migrate.Transport]dialer{migrate.TCP: &tcpDialer{network: cfg.Network, tls: conf}}
+	dialers := map[migrate.Transport]dialer{migrate.TCP: &tcpDialer{network: cfg.Network, tls: conf, webHost: cfg.WebHost}}
 	addQUIC(dialers, cfg.Network, conf)
 	if cfg.Tunnel != nil {
 		dialers[migrate.SSH] = tunnelDialer{cfg.Tunnel}

@@ -32,10 +32,20 @@ func (c *Client) Candidates(ctx context.Context) ([]Candidate, error) {
 // Its error is an [UnreachableError] if nothing answers, [ErrBusy], or says what is wrong with the
 // host's key.
 func (c *Client) Reach(ctx context.Context, to Candidate) (rtt time.Duration, err error) {
+	d := c.dialers[migrate.Transport(to.Transport)]
+	dial := d.dial
+	if d, ok := d.(*tcpDialer); ok {
+		dial = d.direct
+	}
+	return c.measure(migrate.Transport(to.Transport), func() (carrier.Carrier, error) { return dial(ctx, to.internal()) })
+}
+
+// measure makes a carrier, and returns the time of a round trip on it.
+func (c *Client) measure(t migrate.Transport, dial func() (carrier.Carrier, error)) (rtt time.Duration, err error) {
 	began := time.Now()
-	conn, err := c.dialers[migrate.Transport(to.Transport)].dial(ctx, to.internal())
+	conn, err := dial()
 	if err != nil {
-		return 0, c.connectError(migrate.Transport(to.Transport), err)
+		return 0, c.connectError(t, err)
 	}
 	defer conn.Close()
 	if s, ok := conn.(carrier.StatsReader); ok {

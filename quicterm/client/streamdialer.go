@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"sync/atomic"
 
 	"github.com/quicterm/quicterm/migrate"
 	"github.com/quicterm/quicterm/migrate/carrier"
@@ -16,9 +17,12 @@ import (
 type tcpDialer struct {
 	network Network
 	tls     *tls.Config
+	webHost string      // as in Config
+	byWeb   atomic.Bool // what has worked last
 }
 
-func (d *tcpDialer) dial(ctx context.Context, to migrate.Candidate) (carrier.Carrier, error) {
+// direct connects to the server's own port.
+func (d *tcpDialer) direct(ctx context.Context, to migrate.Candidate) (carrier.Carrier, error) {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return d.network.Dial(ctx, interfaceOf(to), to.Remote)
 	}

@@ -28,8 +28,12 @@ const (
 	// is used as well: it logs in, for which the user may be asked.
 	loginPing = time.Second
 
+	// webDelay is how long a server has to answer by TCP before it is dialed by HTTPS as well: TCP has sent its first
+	// packet twice by then.
+	webDelay = 3 * loginPing / 2
+
 	// patience is how long the user is told nothing, more than a server takes that answers. It is also the least time
-	// between two requests to resolve the server's name.
+	// between two requests to resolve the server's name, and what HTTPS has from when TCP has failed.
 	patience = 2 * loginPing
 
 	// confirmedAfter is how long a server must say that a session is gone before that counts. One such answer may be

@@ -18,7 +18,8 @@ type Host struct {
 	Jumped    bool             // ssh goes there by a proxy or a jump host
 
 	Candidates []Candidate
-	Knock      *Knock // if no candidate by UDP works
+	Knock      *Knock     // if no candidate by UDP works
+	Web        *Candidate // by HTTPS, if no candidate by TCP works
 	NAT        NAT
 	Key        HostKey
 	Login      Login
@@ -159,12 +160,21 @@ func (h *Host) reach(r *Report) {
 			meanwhile = "; sessions run over TCP meanwhile, which a lossy network slows down"
 		case len(alternative) > 0:
 			meanwhile = "; without it, sessions are slow or fail in networks that block UDP"
+		case h.Web != nil && h.Web.Err == nil:
+			meanwhile = "; sessions run over HTTPS meanwhile, which a lossy network slows down"
 		case h.Login.By != "" && h.Login.Err == "":
 			meanwhile = "; sessions run over ssh meanwhile, and are not kept when it cannot log in again"
 		default:
 			state = Fail
 		}
 		r.Add(id, state, h.open(strings.ToUpper(id))+meanwhile, "no answer from %v: %v", bad[0].Remote, bad[0].Err)
+	}
+	switch w := h.Web; {
+	case w == nil:
+	case w.Err == nil:
+		r.Add("https", OK, "", "%v answers in %s", w.Remote, milliseconds(w.RTT))
+	default:
+		r.Add("https", Skip, "", "no page of a daemon at %v: %v", w.Remote, w.Err)
 	}
 }
 
@@ -262,6 +272,8 @@ func (h *Host) paths(r *Report) {
 		}
 	}
 	switch {
+	case len(dead) == len(names) && h.Web != nil && h.Web.Err == nil:
+		r.Add("paths", Warn, "sessions run over HTTPS; see the lines udp and tcp", "%s", strings.Join(lines, "; "))
 	case len(dead) == len(names) && h.Login.Err == "":
 		r.Add("paths", Warn, "sessions run over ssh; see the lines udp and tcp", "%s", strings.Join(lines, "; "))
 	case len(dead) == len(names):

@@ -84,8 +84,9 @@ func (s *Server) ServeWeb(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// webCertificate returns the page's certificate of the moment, whose key the monitor has.
-func (s *Server) webCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// webCertificate returns the page's certificate of the moment, whose key the monitor has. Signatures by a key of RSA have
+// the limits of those by a host key: they are expensive.
+func (s *Server) webCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	chain := s.state.Load().WebChain
 	if len(chain) == 0 {
 		return nil, errNoCertificate
@@ -93,6 +94,9 @@ func (s *Server) webCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	leaf, err := x509.ParseCertificate(chain[0])
 	if err != nil {
 		return nil, err
+	}
+	if leaf.PublicKeyAlgorithm == x509.RSA && !s.allowRSA(hello) {
+		return nil, errBusy
 	}
 	signer := auth.RemoteSigner(leaf.PublicKey, func(message []byte, hash crypto.Hash) ([]byte, error) {
 		return s.sign(&privsep.Sign{Web: true, Message: message, Hash: uint(hash)})

@@ -86,6 +86,9 @@ func newAccess(ctx context.Context, name string, opts *Options) (*Access, client
 		Prefer: settings.Interfaces.Prefer, Avoid: settings.Interfaces.Avoid,
 		KeepaliveIdle: settings.KeepaliveIdle.Duration, Compression: settings.Compression,
 	}
+	if !t.Local {
+		cfg.WebHost = t.Hostname
+	}
 	cfg.Machine, _ = os.Hostname() // unknown, it is not told
 	return &Access{Settings: settings, Target: t, Log: log, inspect: opts.Inspect}, cfg, nil
 }
