@@ -44,6 +44,20 @@ func TestHandler(t *testing.T) {
 	if !Made() {
 		return
 	}
+	files, err := assets.ReadDir("assets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name, compressed := strings.CutSuffix(file.Name(), suffix)
+		if r := httptest.NewRequest("GET", "/"+name, nil); compressed {
+			r.Header.Set("Accept-Encoding", "br")
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != http.StatusOK {
+				t.Errorf("%s: %d", name, w.Code)
+			}
+		}
+	}
 	r := httptest.NewRequest("GET", "/", nil)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)

@@ -15,7 +15,9 @@ export function askToCopy(tab: Tab) {
 		if (!text) return true;
 		const shown = text.length > maxShown ? text.slice(0, maxShown) + "…" : text;
 		ask(`${tab.name} wants to copy ${text.length} characters: ${shown}`, {
-			"Copy": () => navigator.clipboard.writeText(text),
+			"Copy": () => {
+				navigator.clipboard.writeText(text).catch(() => ask("The browser does not let this page copy.", { "Close": () => {} }));
+			},
 			"Do not copy": () => {},
 		});
 		return true;
