@@ -296,7 +296,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/e2e", role: "tests of the programs as people use them",
-		tests: `bench/netem bench/rig bench/work buffer configs migrate/carrier migrate/carrier/quic
+		tests: `quicterm/web/link bench/netem bench/rig bench/work buffer configs migrate/carrier migrate/carrier/quic
 			migrate/carrier/sealed migrate/carrier/tcp quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/drive
 			quicterm/holder quicterm/screen quicterm/machine/keyring quicterm/machine/systemd/systemdtest quicterm/wire github.com/creack/pty
 			github.com/coder/websocket github.com/modelcontextprotocol/go-sdk golang.org/x/crypto golang.org/x/sys golang.org/x/term`,
@@ -328,7 +328,7 @@ var packages = []struct {
 
 	{
 		path: "cmd/qt", role: "the command line of the client",
-		imports: `configs quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/client/reach
+		imports: `quicterm/web/link configs quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/client/reach
 			quicterm/doctor quicterm/drive quicterm/mcp quicterm/client/install quicterm/terminal/predict quicterm/machine/rundir quicterm/screen
 			quicterm/screen/marks quicterm/screen/picture quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/web quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term`,
 		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal",

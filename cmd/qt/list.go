@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -69,7 +68,7 @@ RFC 3339.
 				}
 				sessions := filters.of(describe(infos))
 				if asJSON {
-					return printJSON(c.OutOrStdout(), sessions)
+					return printIndented(c.OutOrStdout(), sessions)
 				}
 				return printTable(c.OutOrStdout(), sessions, time.Now())
 			})
@@ -157,12 +156,6 @@ func roleName(r wire.Role) string {
 		return names[r]
 	}
 	return "unknown"
-}
-
-func printJSON(w io.Writer, sessions []sessionJSON) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(sessions)
 }
 
 func printTable(w io.Writer, sessions []sessionJSON, now time.Time) error {

@@ -139,6 +139,12 @@ func explainEnd(err error, host, resume string) error {
 	return err
 }
 
+// What qt share says.
+const (
+	guestTypes = "this guest can do anything that this account can, also after the share ends"
+	shareEnds  = "the share %s ends in %s, or with qt shares %s --end %s"
+)
+
 // revoked says what qt revoke has done. It returns an error if that is not all.
 func revoked(done wire.Revoked) error {
 	what := fmt.Sprintf("%d clients have lost access", done.Clients)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -126,8 +127,8 @@ scrollback of your own terminal, and recordings.`,
 func revokeCommand() *cobra.Command {
 	var opts options
 	c := &cobra.Command{
-		Use:   "revoke [flags] key|all [[user@]host]",
-		Short: "Take access from the clients that a key has let in, or from all",
+		Use:   "revoke [flags] key|device|all [[user@]host]",
+		Short: "Take access from the clients that a key or device has let in, or from all",
 		Long: `Take access from clients that are attached to your sessions on a host (this
 machine, if none is given), or away and about to come back: from those that
 have logged in with a key, given by its fingerprint (SHA256:...) or by the file
@@ -137,15 +138,29 @@ hung up, because no other client can have their output.
 
 With "all", that includes the client in which you type this.
 
+A device, which qt devices lists, is given by its name, or by the start of its
+fingerprint. It is removed: it cannot log in again. So are the devices, links
+and shares that logins by the key have enrolled and, with "all", each of them.
+
 The key can still log in as long as it is in authorized_keys: remove it there first.`,
 		Args: usage(cobra.RangeArgs(1, 2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			sum, err := keySum(args[0])
-			if err != nil {
-				return err
+			sum, keyErr := keySum(args[0])
+			if keyErr != nil && !mayNameKey(args[0]) {
+				return keyErr
 			}
 			host, _ := splitHost(args[1:])
 			return reach.With(c.Context(), host, &opts.Options, func(ctx context.Context, a *reach.Access) error {
+				if keyErr != nil {
+					keys, err := a.Client.Keys(ctx)
+					if err != nil {
+						return err
+					}
+					sum, err = findKey(keys, args[0], auth.KindDevice, auth.KindLink, auth.KindShare)
+					if err != nil {
+						return fmt.Errorf("%w; %w", err, keyErr)
+					}
+				}
 				done, err := a.Client.Revoke(ctx, sum)
 				if err != nil {
 					return err
@@ -157,6 +172,14 @@ The key can still log in as long as it is in authorized_keys: remove it there fi
 	addTargetFlags(c, &opts)
 	complete(c, &opts, keyNames, hostNames)
 	return c
+}
+
+// mayNameKey reports whether an argument may be the name of an enrolled key, or the start of its fingerprint.
+func mayNameKey(arg string) bool {
+	if strings.HasPrefix(arg, "SHA256:") {
+		return len(arg) >= minFingerprint
+	}
+	return !strings.ContainsRune(arg, '/')
 }
 
 // keySum returns the SHA-256 of a public key that is given by its fingerprint or its file,

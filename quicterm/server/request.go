@@ -22,7 +22,7 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		}
 		listing, err := c.server.monitor.List(ctx, c.by())
 		if err != nil {
-			return false, err
+			return false, wire.Send(c.carrier, asError(err))
 		}
 		return false, wire.Send(c.carrier, listing)
 	case wire.TypeDescribe:
@@ -31,7 +31,7 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		}
 		description, err := c.server.monitor.Describe(ctx, c.by())
 		if err != nil {
-			return false, err
+			return false, wire.Send(c.carrier, asError(err))
 		}
 		return false, wire.Send(c.carrier, description)
 	case wire.TypeKill, wire.TypeClear, wire.TypeRename:
