@@ -27,7 +27,7 @@ func devicesCommand() *cobra.Command {
 		Long: `List the devices of your account on a host, or on this machine: browsers that keep a key with which
 they log in. Links are listed too: those that nobody has opened yet, and those whose page is not
 remembered as a device. Each was enrolled by a login, is allowed what that one's key is allowed, and
-ends with it, when you end it with qt revoke, or when it was not used for 90 days.
+ends with it, when you end it with qt revoke, or when it has not logged in for 90 days.
 
 With --json, print an array with an object for each:
 

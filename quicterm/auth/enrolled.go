@@ -189,7 +189,7 @@ func (e *Enrolled) Ended(now time.Time, begun bool) error {
 	case e.Expires != 0 && now.Unix() >= e.Expires && !(begun && e.Kind == KindLink):
 		return fmt.Errorf("the %s has expired", e.Kind)
 	case e.Kind != KindShare && now.Sub(time.Unix(e.Used, 0)) >= UnusedTime:
-		return fmt.Errorf("the %s was not used for %d days", e.Kind, UnusedTime/(24*time.Hour))
+		return fmt.Errorf("the %s has not logged in for %d days", e.Kind, UnusedTime/(24*time.Hour))
 	}
 	return nil
 }

@@ -18,11 +18,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// touchTime is how old the time of the last use may be while a client stays.
-const touchTime = time.Hour
-
 // Find returns the enrolled key with a SHA-256, if it is good for a login now or, with check set, for one that it has
-// begun; then that counts as a use. The error is fs.ErrNotExist if there is no such key.
+// begun. It changes nothing. The error is fs.ErrNotExist if there is no such key.
 func Find(dir string, sum [sha256.Size]byte, check bool) (*auth.Enrolled, error) {
 	s, err := open(dir)
 	if err != nil {
@@ -33,15 +30,11 @@ func Find(dir string, sum [sha256.Size]byte, check bool) (*auth.Enrolled, error)
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
-	switch err := f.Ended(now, check && f.spent); {
+	switch err := f.Ended(time.Now(), check && f.spent); {
 	case err != nil:
 		return nil, err
 	case f.spent && !check:
 		return nil, fmt.Errorf("the %s was used before", f.Kind)
-	}
-	if check && now.Sub(time.Unix(f.Used, 0)) > touchTime {
-		s.root.Chtimes(f.name(), now, now) // the time may be older on a disk that is full
 	}
 	return f.Enrolled, nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -89,21 +90,31 @@ var errMayNotAdd = errors.New("links, devices and shares are off: the account ma
 // about each key.
 func (r *request) mayAdd() error {
 	for _, file := range r.Sources.Files {
-		switch err := unix.Access(file, unix.W_OK); {
-		case err == nil:
-			return nil
-		case !errors.Is(err, fs.ErrNotExist):
-			continue
+		err := mayWrite(file)
+		for path := file; errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path); {
+			path = filepath.Dir(path) // it makes the file in the first that exists
+			err = mayWrite(path)
 		}
-		for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) { // it makes the file in the first that exists
-			err := unix.Access(dir, unix.W_OK)
-			if err == nil {
-				return nil
-			}
-			if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
-				break
-			}
+		if err == nil {
+			return nil
 		}
 	}
 	return errMayNotAdd
+}
+
+// mayWrite returns nil if this account may write a file or directory. The daemon's unit may have made it read-only for this
+// process, and not for others of the account: then the owner counts.
+func mayWrite(path string) error {
+	err := unix.Access(path, unix.W_OK)
+	if !errors.Is(err, unix.EROFS) {
+		return err
+	}
+	var stat unix.Stat_t
+	if statErr := unix.Stat(path, &stat); statErr != nil {
+		return statErr
+	}
+	if uid := os.Geteuid(); uid != 0 && (int(stat.Uid) != uid || stat.Mode&0o200 == 0) {
+		return err
+	}
+	return nil
 }
