@@ -257,18 +257,24 @@ func edit(from, to string) func(*testing.T, string, string) error {
 // There are at most so many keys; those that are spent make room, and those that have ended.
 func TestManyKeys(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "keys")
-	for n := range wire.MaxEnrolled {
-		add(t, dir, device(t, n, 9999))
-	}
-	one := device(t, 1000, 9999)
-	if _, err := do(t, wire.KeyTask{Task: wire.KeysAdd, Dir: dir, Line: one.Line()}); err == nil {
-		t.Fatal("one more key is enrolled")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
 	}
 	s, err := open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.root.Close()
+	for n := range wire.MaxEnrolled {
+		e := device(t, n, 9999)
+		if err := s.write((&file{sum: sha256.Sum256(e.Key)}).name(), e.Line()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one := device(t, 1000, 9999)
+	if _, err := do(t, wire.KeyTask{Task: wire.KeysAdd, Dir: dir, Line: one.Line()}); err == nil {
+		t.Fatal("one more key is enrolled")
+	}
 	f, err := s.find(sha256.Sum256(key(t, 3)))
 	if err != nil {
 		t.Fatal(err)
