@@ -7,7 +7,7 @@ FUZZTIME ?= 10s
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build page test-page test race fuzz lint bench bench-peers cross docs demo-svg man dist dist-check
+.PHONY: help demo build page browsers test race fuzz lint bench bench-peers cross docs demo-svg man dist dist-check
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -34,8 +34,8 @@ PACKAGES ?= ./...
 page: ## make the page alone, which the next build puts into the programs
 	cd quicterm/web/page && CGO_ENABLED=0 go run .
 
-test-page: page build ## try the page in a real browser, Chromium
-	cd quicterm/web/page && go test -count=1 -v .
+browsers: build ## try the page in real browsers, Chromium and Firefox: Debian's chromium-driver and firefox-esr
+	cd quicterm/web/page && export CGO_ENABLED=0 && go vet ./... && go test -trimpath -vet=off -count=1 -v ./...
 
 test: ## run the tests of PACKAGES
 	CGO_ENABLED=0 go test $$([ "$$(nproc 2>/dev/null)" != 2 ] || echo -p 3) -trimpath -vet=off $(LONGEST) $(PACKAGES)

@@ -1,168 +1,148 @@
 package main
 
 import (
-	"bufio"
-	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
+	"github.com/quicterm/quicterm/quicterm/web/page/bidi"
 )
 
-// patience is how long anything may take on a busy machine.
-const patience = time.Minute
-
-// A browser shows the page of a qt web of its own, whose session is on this machine.
-type browser struct {
-	t   *testing.T
-	ctx context.Context
-	env []string
-	bin string
+// A person types in the page, whose address keeps no secret.
+func playPage(t *testing.T, d *desk) {
+	v, _ := d.prompt(t)
+	if address := eval[string](v, `location.href`); strings.ContainsAny(address, "#?") {
+		t.Errorf("the address is %s", address)
+	}
+	v.enter("printf '\\033[1;31mred\\033[0m \\033[48;5;19mblue\\033[0m 漢字 e\\314\\201 %d\\n' $((6*7))\r")
+	v.await(`(?m)^red blue .* 42`)
+	v.wantSame(v.session(), "0")
+	v.do(v.page.Reload(v.ctx))
+	v.awaitStatus("qt web")
 }
 
-// open starts qt web, and opens its page. The programs are those of make build.
-func open(t *testing.T) *browser {
-	bin, err := filepath.Abs(root + "/bin")
-	if err != nil {
-		t.Fatal(err)
+// A link is good once: a second page gets nothing by it.
+func playLink(t *testing.T, d *desk) {
+	v, r := d.prompt(t)
+	link := eval[string](v, `location.href`) + "#s=" + strings.Repeat("A", 43)
+	other := d.visit(t, link)
+	other.awaitStatus("used before")
+	if _, err := d.browser.Open(v.ctx, r.file); err == nil {
+		t.Error("the file with the link is there after its use")
 	}
-	dir, err := os.MkdirTemp("", "p") // short, for sockets
-	if err != nil {
-		t.Fatal(err)
+}
+
+// Programs draw the whole screen.
+func playPrograms(t *testing.T, d *desk) {
+	v, _ := d.prompt(t)
+	v.enter("seq 300 >f; vi f\r")
+	v.await(`(?s)^1\n2\n.*f" 300`)
+	v.enter("100Gohello" + bidi.Escape + ":set nu\r")
+	v.await(`101 hello`)
+	v.wantSame(v.session(), "0")
+	v.enter(":q!\r")
+	v.await(`(?m)^\$$`)
+	v.enter("less f\r")
+	v.await(`(?s)^1\n2\n`)
+	v.enter("G")
+	v.await(`\n300\n`)
+	v.wantSame(v.session(), "0")
+	v.enter("q")
+	v.await(`(?m)^\$$`)
+	v.wantSame(v.session(), "100")
+}
+
+// What is typed while the daemon is away comes when it is there again.
+func playRestart(t *testing.T, d *desk) {
+	v, _ := d.prompt(t)
+	v.enter("echo be")
+	d.daemon.Process.Kill()
+	d.daemon.Wait()
+	v.enter("fore$((40+2))")
+	d.start(t)
+	v.enter("after\r")
+	v.await(`(?m)^before42after`)
+	v.awaitStatus(`^$`)
+	v.wantSame(v.session(), "0")
+}
+
+// Output of a time without a network is there afterwards. The relay that does not run is one.
+func playOffline(t *testing.T, d *desk) {
+	v, r := d.prompt(t)
+	v.enter("for i in $(seq 1 1 400); do echo line $i; sleep 0.01; done; echo en''d\r")
+	v.await("line 20")
+	r.cmd.Process.Signal(syscall.SIGSTOP)
+	v.awaitStatus("since")
+	time.Sleep(3 * time.Second) // it is away, and nothing is to happen
+	r.cmd.Process.Signal(syscall.SIGCONT)
+	v.await(`(?m)^end`)
+	v.awaitStatus(`^$`)
+	v.wantSame(v.session(), "500")
+}
+
+// Two sessions are in two tabs.
+func playTabs(t *testing.T, d *desk) {
+	v, _ := d.prompt(t)
+	v.enter("echo fir''st\r")
+	v.await(`(?m)^first`)
+	v.do(v.page.Eval(v.ctx, `document.getElementById("sessions").click()`, nil))
+	v.until(func() bool {
+		return eval[bool](v, `document.querySelectorAll("#list li").length === 1`)
+	}, func() string { return "the list does not show the session" })
+	v.do(v.page.Eval(v.ctx, `document.querySelector("#list button[value=new]").click()`, nil))
+	v.await(`^[^$#%>]*[$#%>]$`)
+	v.enter("echo seco''nd\r")
+	v.await(`(?m)^second`)
+	v.do(v.page.Eval(v.ctx, `document.querySelector("#tabs button").click()`, nil))
+	v.await(`(?m)^first`)
+	v.enter("echo thi''rd\r")
+	v.await(`(?ms)^first.*^third`)
+}
+
+// 10,000 lines of scrollback are in the page; the last ones are also those of the holder.
+func playHistory(t *testing.T, d *desk) {
+	v, _ := d.prompt(t)
+	v.enter("seq 12000 | sed 's/$/ of a long history/'; echo en''d\r")
+	v.await(`(?m)^end`)
+	v.wantSame(v.session(), "900")
+	var want strings.Builder
+	for i := 12001 - 10000; i <= 12000; i++ {
+		fmt.Fprintf(&want, "%d of a long history\n", i)
 	}
-	settings := fmt.Sprintf("runtime_dir = %q\nstate_dir = %q\n", dir+"/r", dir+"/s")
-	if err := os.MkdirAll(dir+"/c/quicterm", 0o700); err != nil {
-		t.Fatal(err)
+	got := eval[string](v, `(() => {
+		const { active } = tested.shown().buffer;
+		return Array.from({ length: active.length }, (_, y) => active.getLine(y).translateToString(true)).join("\n");
+	})()`)
+	if !strings.Contains(got, want.String()) {
+		t.Errorf("the history begins with %.100q", got)
 	}
-	for _, file := range []string{"/c/quicterm/qtd.toml"} {
-		if err := os.WriteFile(dir+file, []byte(settings), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	wrapper := "#!/bin/sh\nexec " + bin + "/qtd \"$@\" --config " + dir + "/c/quicterm/qtd.toml\n"
-	if err := os.WriteFile(dir+"/qtd", []byte(wrapper), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := exec.Command("cp", bin+"/qt", dir+"/qt").Run(); err != nil {
-		t.Fatal(err)
-	}
-	b := &browser{t: t, bin: dir, env: append(os.Environ(), "XDG_CONFIG_HOME="+dir+"/c", "SHELL=/bin/sh", "DISPLAY=", "WAYLAND_DISPLAY=")}
-	qt := exec.Command(dir+"/qt", "web")
-	qt.Env = b.env
-	out, err := qt.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := qt.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		kill := exec.Command(dir+"/qt", "ls", "--json")
-		kill.Env = b.env
-		listed, _ := kill.Output()
-		for _, id := range regexp.MustCompile(`"id": ?"([0-9a-f]+)"`).FindAllStringSubmatch(string(listed), -1) {
-			end := exec.Command(dir+"/qt", "kill", ".", id[1])
-			end.Env = b.env
-			end.Run()
-		}
-		qt.Process.Signal(os.Interrupt)
-		qt.Wait()
-	})
-	var link string
-	lines := bufio.NewScanner(out)
-	for link == "" && lines.Scan() {
-		t.Log(lines.Text())
-		link = regexp.MustCompile(`file://[^ ;]+`).FindString(lines.Text())
-	}
-	go func() {
-		for lines.Scan() {
-			t.Log(lines.Text())
-		}
-	}()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1000, 700))
-	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(cancel)
-	b.ctx, cancel = context.WithTimeout(ctx, 5*patience)
-	t.Cleanup(cancel)
+}
+
+// More output than a terminal can show at once comes whole.
+func playFlood(t *testing.T, d *desk) {
+	v, _ := d.prompt(t)
 	began := time.Now()
-	do(b, chromedp.Navigate(link))
-	b.await("#|\\$")
-	t.Logf("from the link to the prompt: %v", time.Since(began))
-	return b
+	v.enter("seq 700000; echo en''d\r") // 4.8 MB
+	v.await(`(?m)^end`)
+	t.Logf("4.8 MB: %v", time.Since(began).Round(time.Millisecond))
+	v.wantSame(v.session(), "1000")
 }
 
-// do does something in the browser.
-func do[T any](b *browser, action chromedp.Action[T]) T {
-	b.t.Helper()
-	v, err := chromedp.Run(b.ctx, action)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return v
-}
-
-// eval returns the value of an expression in the page.
-func (b *browser) eval(expression string) string {
-	b.t.Helper()
-	return do(b, chromedp.Evaluate[string](expression))
-}
-
-func (b *browser) status() string {
-	return b.eval(`document.getElementById("status")?.textContent ?? ""`)
-}
-
-// text returns what the terminal shows.
-func (b *browser) text() string {
-	return strings.ReplaceAll(
-		b.eval(`[...document.querySelectorAll(".xterm-accessibility-tree div")].map(d => d.textContent).join("\n")`), "\u00a0", " ")
-}
-
-// await waits until the terminal shows something.
-func (b *browser) await(pattern string) {
-	b.t.Helper()
-	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		text := b.text()
-		if regexp.MustCompile(pattern).MatchString(text) {
-			return
-		}
-		if time.Since(start) > patience {
-			b.t.Fatalf("no %q in:\n%s\nstatus: %s", pattern, text, b.status())
-		}
-	}
-}
-
-// A person types in the page, leaves it in the background, and finds it as it was.
-func TestPage(t *testing.T) {
-	b := open(t)
-	if address := b.eval(`location.href`); strings.Contains(address, "#") {
-		t.Errorf("the secret of the link is still in %s", address)
-	}
-	began := time.Now()
-	do(b, chromedp.KeyEvent("echo $((6*7))\r"))
-	b.await(`(?m)^42`)
-	t.Logf("a command: %v", time.Since(began))
-	do(b, chromedp.KeyEvent("stty size\r"))
-	b.await(`(?m)^\d\d \d\d\d`)
-	picture := do(b, chromedp.CaptureScreenshot())
-	if file := os.Getenv("PAGE_SCREENSHOT"); file != "" {
-		os.WriteFile(file, picture, 0o644)
-	}
-	began = time.Now()
-	do(b, chromedp.KeyEvent("seq 1000000; echo en''d\r"))
-	b.await(`(?m)^end`)
-	t.Logf("6.9 MB of output: %v", time.Since(began))
-	do(b, chromedp.Reload())
-	for start := time.Now(); !strings.Contains(b.status(), "qt web"); time.Sleep(20 * time.Millisecond) {
-		if time.Since(start) > patience {
-			t.Fatalf("a page without a link says %q", b.status())
-		}
+// The terminal has the size of its place, also after a phone is turned.
+func playTurn(t *testing.T, d *desk) {
+	v, _ := d.prompt(t)
+	for _, size := range [][2]int{{390, 844}, {844, 390}, {1000, 700}} {
+		v.do(v.page.Resize(v.ctx, size[0], size[1]))
+		v.until(func() bool {
+			return eval[bool](v, `(() => {
+				const is = tested.shown().element.getBoundingClientRect(), cell = tested.shown()._core._renderService.dimensions.css.cell;
+				const there = tested.shown().element.parentElement.getBoundingClientRect();
+				return Math.abs(there.width - tested.shown().cols * cell.width) < 4 * cell.width &&
+					Math.abs(there.height - tested.shown().rows * cell.height) < 2 * cell.height && is.right <= innerWidth;
+			})()`)
+		}, func() string { return "the terminal does not fill its place" })
+		v.wantSame(v.session(), "0")
 	}
 }
