@@ -42,19 +42,9 @@ setting web of qtd.`,
 				return errors.Join(checkGood(good), checkPage(page))
 			}
 			return reach.With(c.Context(), args[0], &opts.Options, func(ctx context.Context, a *reach.Access) error {
-				d, _, err := a.Client.Describe(ctx)
+				l, err := newLink(ctx, a, args[0], args[1], page)
 				if err != nil {
 					return err
-				}
-				l := &link.Link{Seed: link.NewSeed(), User: a.Target.User, Host: args[0], Session: args[1]}
-				if l.Page, err = pageURL(page, &d, args[0]); err != nil {
-					return err
-				}
-				if l.HostKey, err = hostID(&d); err != nil {
-					return err
-				}
-				if args[0] == reach.ThisMachine {
-					l.Host, _ = os.Hostname()
 				}
 				key := l.Seed.Signer().PublicKey().Marshal()
 				sum := sha256.Sum256(key)
@@ -108,6 +98,26 @@ func checkPage(page string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: the page works over https alone, or on this machine", page)
+}
+
+// newLink returns a link, with a new key, to the page of a server that is described to a client. The page is where the user
+// says, or the server.
+func newLink(ctx context.Context, a *reach.Access, host, session, page string) (*link.Link, error) {
+	d, _, err := a.Client.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &link.Link{Seed: link.NewSeed(), User: a.Target.User, Host: a.Target.Name, Session: session}
+	if l.Page, err = pageURL(page, &d, host); err != nil {
+		return nil, err
+	}
+	if l.HostKey, err = hostID(&d); err != nil {
+		return nil, err
+	}
+	if host == reach.ThisMachine {
+		l.Host, _ = os.Hostname()
+	}
+	return l, nil
 }
 
 // pageURL returns where the page of a server is: what the user says, or what the server says.

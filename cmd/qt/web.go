@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -28,6 +29,8 @@ import (
 
 func webCommand() *cobra.Command {
 	var opts options
+	var code bool
+	var page string
 	c := &cobra.Command{
 		Use:   "web [flags] [[user@]host [session]]",
 		Short: "Open a session in a browser of this machine",
@@ -35,14 +38,26 @@ func webCommand() *cobra.Command {
 on a host, or on this machine if none is given, or attaches to the session that is named. ssh logs
 in as it always does, for a token that the page uses up. The page connects to the host's daemon
 by TCP through this command, which sees sealed bytes: leave it running. Other accounts of this
-machine cannot use the page, as they do not have its link, which is good once.`,
+machine cannot use the page, as they do not have its link, which is good once.
+
+With --qr, print a link to the page that the host's daemon serves (its setting web), as a QR code too,
+and end. The link is good once, for 2 minutes: the browser that opens it can be remembered then, and
+needs no link any more. qt devices lists such browsers. Show the code to nobody else.`,
 		Args: usage(cobra.MaximumNArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			host, rest := splitHost(args)
+			if code {
+				return printLink(c.Context(), host, strings.Join(rest, ""), page, &opts)
+			}
+			if page != "" {
+				return errors.New("--url is for --qr: qt web serves the page itself")
+			}
 			return serveWeb(c.Context(), host, strings.Join(rest, ""), &opts)
 		},
 	}
 	addLoginFlags(c, &opts)
+	c.Flags().BoolVar(&code, "qr", false, "print a link for another device, and its QR code")
+	c.Flags().StringVar(&page, "url", "", "with --qr: `address` of the server's page, if a proxy serves it: https://...")
 	complete(c, &opts, hostNames, sessionNames)
 	return c
 }

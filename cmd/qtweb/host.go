@@ -16,28 +16,36 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier/websocket"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/version"
+	"github.com/quicterm/quicterm/quicterm/web/link"
 )
 
-// A start says which host to connect to. With a secret, qt web serves the page: it answers with the other fields, and
-// another secret for what follows.
+// A start says which host to connect to. With a secret, qt web serves the page: it answers with the following fields, and
+// another secret for what follows. With a link, the page comes from the host's daemon.
 type start struct {
-	socket  string // URL
-	secret  string // base64, as the token
+	socket string // URL
+	secret string // base64, as the token
+
 	token   string // for one login
 	key     string // fingerprint of the host's
 	host    string // for people
 	session string // to attach to; a new one if empty
+
+	link   string   // the fragment, see package link
+	device js.Value // the key of this browser, {public, key}, or undefined
+	name   string   // of a device that is to be enrolled
 }
 
 // read sets the fields that an object of the page, or of qt web, has.
 func (s *start) read(v js.Value) {
 	for name, field := range map[string]*string{
 		"socket": &s.socket, "secret": &s.secret, "token": &s.token, "key": &s.key, "host": &s.host, "session": &s.session,
+		"link": &s.link, "name": &s.name,
 	} {
 		if text := v.Get(name); text.Type() == js.TypeString {
 			*field = text.String()
 		}
 	}
+	s.device = v.Get("device")
 }
 
 // A host is where the sessions of a page are.
@@ -45,6 +53,11 @@ type host struct {
 	client  *client.Client
 	name    string // for people
 	session string // that the link is for, a new one if empty
+
+	share  *link.Share   // of a guest, or nil
+	device ssh.PublicKey // by which the page logs in, or nil
+	denied string        // what it means that the server lets nobody in
+	note   string        // for the user, or nothing
 }
 
 // server is the address of the only server, for the packages that tell servers apart by address. The browser finds it by
@@ -62,19 +75,31 @@ func connect(ctx context.Context, s start, n *network) (h *host, err error) {
 	if n.proof, err = proof(relay, s.secret); err != nil {
 		return nil, err
 	}
-	key := s.key
-	return &host{name: s.host, session: s.session, client: client.New(client.Config{
+	if s.link != "" {
+		return enter(ctx, s, n)
+	}
+	cfg := config(n, func(key ssh.PublicKey) bool { return ssh.FingerprintSHA256(key) == s.key })
+	cfg.Token = tokens(s)
+	return &host{
+		client: client.New(cfg), name: s.host, session: s.session,
+		denied: "the server does not accept the login: a link is good once, and for a minute",
+	}, nil
+}
+
+// config returns what all clients of the page have in common. isHost reports whether a key is the host's.
+func config(n *network, isHost func(ssh.PublicKey) bool) client.Config {
+	return client.Config{
 		Software: "qtweb " + version.String(),
 		Machine:  "a browser",
 		Resolve:  func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{server}, nil },
-		CheckHost: func(theirs ssh.PublicKey) error {
-			if ssh.FingerprintSHA256(theirs) != key {
+		CheckHost: func(key ssh.PublicKey) error {
+			if !isHost(key) {
 				return errors.New("the server has another key than the link says: another machine may be in between")
 			}
 			return nil
 		},
-		Token: tokens(s), TCPFirst: true, Network: n,
-	})}, nil
+		TCPFirst: true, Network: n,
+	}
 }
 
 // tokens returns tokens: the one that came with s, and those of qt web for further logins.

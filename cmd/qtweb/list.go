@@ -20,7 +20,7 @@ func (p *page) list(h *host) {
 	defer cancel()
 	infos, _, err := h.client.List(ctx)
 	if err != nil {
-		p.post("unlisted", map[string]any{"text": reason(err), "denied": errors.As(err, new(*client.DeniedError))})
+		p.post("unlisted", map[string]any{"text": h.reason(err), "denied": errors.As(err, new(*client.DeniedError))})
 		return
 	}
 	sessions := make([]any, len(infos))

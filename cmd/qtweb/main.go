@@ -8,6 +8,7 @@
 //
 //	start    once: which host to connect to (start in host.go)
 //	list     true: the sessions are wanted
+//	forget   true: this device shall log in no more
 //	network  "changed" or "woke"
 //	attach   with a tab: {session, size, follows}, its name or id; a new session if it is empty. A terminal that follows
 //	         has the session's size, and one that exists keeps it; size is for a new one
@@ -20,16 +21,17 @@
 //
 // and gets
 //
-//	ready     the program runs: its version
-//	host      the answer to start: {host, session}, a name for people, and what the link is for
-//	failed    the other answer to start: why there is no host, in words
-//	sessions  the answer to list: an array (describe in list.go)
-//	unlisted  the other answer to list: {text, denied}, why, in words, and whether the login was refused
-//	attached  with a tab: {id, name, created} of its session
-//	output    with a tab: bytes for the terminal
-//	sizing    with a tab that follows: {size, own, client}: the session's size from here in the output on, and whose it is
-//	link      with a tab: {state, since} of the connection; since is in milliseconds, as Date has it
-//	ended     with a tab: {text, status}: why the session is over for this client; with the status if its program has ended
+//	ready      the program runs: its version
+//	host       the answer to start (tell in enter.go)
+//	failed     the other answer to start: why there is no host, in words
+//	sessions   the answer to list: an array (describe in list.go)
+//	unlisted   the other answer to list: {text, denied}, why, in words, and whether the login was refused
+//	forgotten  the answer to forget: why not, in words, or nothing
+//	attached   with a tab: {id, name, created} of its session
+//	output     with a tab: bytes for the terminal
+//	sizing     with a tab that follows: {size, own, client}: the session's size from here in the output on, and whose it is
+//	link       with a tab: {state, since} of the connection; since is in milliseconds, as Date has it
+//	ended      with a tab: {text, status}: why the session is over for this client; with the status if its program has ended
 package main
 
 import (
@@ -46,7 +48,7 @@ func main() {
 		p.post("failed", err.Error())
 		return
 	}
-	p.post("host", map[string]any{"host": h.name, "session": h.session})
+	p.post("host", h.tell())
 	for do := range p.requests {
 		go do(h)
 	}

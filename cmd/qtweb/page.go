@@ -42,6 +42,9 @@ func (p *page) receive(m js.Value) {
 	if m.Get("list").Truthy() {
 		offer(p.requests, p.list)
 	}
+	if m.Get("forget").Truthy() {
+		offer(p.requests, p.forget)
+	}
 	if v := m.Get("network"); v.Type() == js.TypeString {
 		event := netmon.Changed
 		if v.String() == netmon.Woke.String() {

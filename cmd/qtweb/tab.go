@@ -86,7 +86,7 @@ func (t *tab) leave() {
 // run shows a session, or a new one, until it ends or is left, and tells the page.
 func (t *tab) run(h *host, session string, size wire.Size, follows bool) {
 	status, err := t.show(h, session, size, follows)
-	ended := map[string]any{"text": ending(status, err)}
+	ended := map[string]any{"text": h.ending(status, err)}
 	if err == nil {
 		ended["status"] = status
 	}
@@ -115,9 +115,12 @@ func (t *tab) show(h *host, name string, size wire.Size, follows bool) (status i
 	}
 	if name != "" {
 		req.Mode = wire.ModeAttach
-		if follows {
+		if follows || h.share != nil {
 			req.Role, req.Size = wire.RoleShare, wire.Size{}
 		}
+	}
+	if h.share != nil && !h.share.Types {
+		req.Role = wire.RoleWatch
 	}
 	session, err := h.client.Attach(context.Background(), req, streams)
 	if err != nil {
@@ -179,7 +182,7 @@ func (t *typed) Read(b []byte) (int, error) {
 }
 
 // ending says in words how a session has ended for this client.
-func ending(status int, err error) string {
+func (h *host) ending(status int, err error) string {
 	switch {
 	case err == nil && status == 0:
 		return "the session has ended"
@@ -188,15 +191,15 @@ func ending(status int, err error) string {
 	case errors.Is(err, client.ErrLeft):
 		return "left; the session continues"
 	}
-	return reason(err)
+	return h.reason(err)
 }
 
 // reason says in words why something has failed.
-func reason(err error) string {
+func (h *host) reason(err error) string {
 	var refusal *wire.Error
 	switch {
 	case errors.As(err, new(*client.DeniedError)):
-		return "the server does not accept the login: a link is good once, and for a minute"
+		return h.denied
 	case errors.As(err, &refusal):
 		return refusal.Error()
 	}

@@ -7,7 +7,7 @@
 //	https://host/#k=HASH&e=SEED&u=anna&h=server&n=api
 //
 //	k  the host's key: its SHA-256, base64url. The page trusts no other.
-//	e  the seed of the key that logs in, base64url
+//	e  the seed of the key that logs in, base64url; nothing if the browser has a key
 //	u  the account
 //	h  what people call the host
 //	n  the session to attach to, or nothing
@@ -34,7 +34,7 @@ import (
 type Link struct {
 	Page    string // its URL
 	HostKey auth.HostID
-	Seed    Seed
+	Seed    *Seed // nil if the browser has a key
 	User    string
 	Host    string
 	Session string
@@ -51,13 +51,14 @@ type Share struct {
 type Seed [ed25519.SeedSize]byte
 
 // NewSeed returns a seed of a new key.
-func NewSeed() (s Seed) {
+func NewSeed() *Seed {
+	s := new(Seed)
 	rand.Read(s[:]) // never fails
 	return s
 }
 
 // Signer returns the key.
-func (s Seed) Signer() ssh.Signer {
+func (s *Seed) Signer() ssh.Signer {
 	signer, err := ssh.NewSignerFromSigner(ed25519.NewKeyFromSeed(s[:]))
 	if err != nil {
 		panic(err) // it is a key of Ed25519
@@ -70,7 +71,10 @@ var encoding = base64.RawURLEncoding
 // String returns the link, which is a secret.
 func (l *Link) String() string {
 	b := new(strings.Builder)
-	b.WriteString(l.Page + "#k=" + encoding.EncodeToString(l.HostKey[:]) + "&e=" + encoding.EncodeToString(l.Seed[:]))
+	b.WriteString(l.Page + "#k=" + encoding.EncodeToString(l.HostKey[:]))
+	if l.Seed != nil {
+		b.WriteString("&e=" + encoding.EncodeToString(l.Seed[:]))
+	}
 	for _, field := range [][2]string{{"u", l.User}, {"h", l.Host}, {"n", l.Session}} {
 		if field[1] != "" {
 			b.WriteString("&" + field[0] + "=" + url.QueryEscape(field[1]))
@@ -105,8 +109,14 @@ func Parse(fragment string) (*Link, error) {
 		return nil, errIncomplete
 	}
 	l := &Link{User: fields.Get("u"), Host: fields.Get("h"), Session: fields.Get("n")}
-	if !decode(l.HostKey[:], fields.Get("k")) || !decode(l.Seed[:], fields.Get("e")) || l.User == "" {
+	if !decode(l.HostKey[:], fields.Get("k")) || l.User == "" {
 		return nil, errIncomplete
+	}
+	if seed := fields.Get("e"); seed != "" {
+		l.Seed = new(Seed)
+		if !decode(l.Seed[:], seed) {
+			return nil, errIncomplete
+		}
 	}
 	if g := fields.Get("g"); g != "" {
 		until, err := strconv.ParseInt(fields.Get("x"), 10, 64)

@@ -33,7 +33,7 @@ func TestLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	got.Page = want.Page
-	if *got != want {
+	if !reflect.DeepEqual(*got, want) {
 		t.Errorf("%+v comes back as %+v", want, *got)
 	}
 	guest := want
@@ -50,14 +50,14 @@ func TestLink(t *testing.T) {
 
 // A link that was cut anywhere, or is another one, is refused.
 func TestIncompleteLink(t *testing.T) {
-	_, whole, _ := strings.Cut((&Link{User: "u"}).String(), "#")
+	_, whole, _ := strings.Cut((&Link{Seed: NewSeed(), User: "u"}).String(), "#")
 	for end := range len(whole) {
 		if _, err := Parse(whole[:end]); err == nil {
 			t.Errorf("%q is accepted", whole[:end])
 		}
 	}
 	for _, fragment := range []string{
-		"s=AAAA", whole + "%", whole + "&x=" + strings.Repeat("y", maxFragment), strings.Replace(whole, "k=A", "k=", 1),
+		"s=AAAA", whole + "%", whole + "&x=" + strings.Repeat("y", maxFragment), strings.Replace(whole, "k=A", "k=", 1), strings.Replace(whole, "&e=", "&e=A", 1),
 		whole + "&g=owns&x=1", whole + "&g=types", whole + "&g=types&x=y",
 	} {
 		if _, err := Parse(fragment); err == nil {
@@ -67,7 +67,7 @@ func TestIncompleteLink(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	_, whole, _ := strings.Cut((&Link{User: "u", Host: "h", Session: "n"}).String(), "#")
+	_, whole, _ := strings.Cut((&Link{Seed: new(Seed), User: "u", Host: "h", Session: "n"}).String(), "#")
 	f.Add(whole)
 	f.Fuzz(func(t *testing.T, fragment string) {
 		l, err := Parse(fragment)

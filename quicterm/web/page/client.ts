@@ -22,14 +22,24 @@ export interface Link {
 	since: number;
 }
 
+/** The host that the page leads to. */
+export interface Host {
+	host: string;
+	session: string;
+	device: boolean; // it knows this device
+	note: string;
+	share?: { types: boolean; until: number };
+}
+
 /** What the client says. With a tab, it is about the session there. */
 export interface Message {
 	tab?: number;
 	ready?: string;
-	host?: { host: string; session: string };
+	host?: Host;
 	failed?: string;
 	sessions?: Session[];
 	unlisted?: { text: string; denied: boolean };
+	forgotten?: string;
 	attached?: { id: string; name: string; created: boolean };
 	output?: Uint8Array<ArrayBuffer>;
 	link?: Link;

@@ -2,9 +2,10 @@
 
 import "@xterm/xterm/css/xterm.css";
 import { WebLinksAddon } from "@xterm/addon-web-links";
-import { Client, type Message, type Session } from "./client";
+import { Client, type Host, type Message, type Session } from "./client";
 import { ask } from "./ask";
 import { askToCopy } from "./clipboard";
+import { enter, forgotten, guest, remember } from "./enter";
 import { keep, keepScreen, kept, keptScreen } from "./kept";
 import { List, time } from "./list";
 import "./page.css";
@@ -24,6 +25,7 @@ const client = new Client(receive, () => say("The client has failed: reload the 
 const tabs = new Tabs(client, element("tabs"), element("terminals"), equip, changed);
 const list = new List(client, element<HTMLDialogElement>("list"), (session, name) => tabs.open(session, name));
 element("sessions").onclick = () => list.show();
+element("forget").onclick = () => client.send({ forget: true });
 searchBy(element<HTMLFormElement>("search"), element("find"), () => tabs.shown);
 let restoring = link.size > 0 ? [] : kept();
 element("last").textContent = keptScreen();
@@ -34,31 +36,34 @@ function receive(message: Message) {
 	if (message.ready !== undefined) start();
 	if (message.host) arrived(message.host);
 	if (message.failed !== undefined) say(message.failed);
+	if (message.forgotten === "") forget();
+	if (message.forgotten !== undefined) forgotten(message.forgotten).then(say);
 	if (message.sessions || message.unlisted) list.receive(message);
 	if (message.unlisted?.denied) forget();
 	if (message.sessions && restoring.length) restore(message.sessions);
 }
 
-/** start connects to the host of the link. */
-function start() {
-	const value = (name: string) => link.get(name) ?? undefined;
-	if (!link.has("s") && !link.has("t")) {
-		say("This page needs a link that is good once: run qt web");
+/** start connects to the host of the link, or to the one that knows this device. */
+async function start() {
+	const way = await enter(link).catch(() => undefined); // a browser that keeps nothing
+	if (!way) {
+		say("This page needs a link: run qt web --qr, or qt web");
 		return;
 	}
 	say("Connecting");
-	client.send({
-		start: {
-			socket: new URL("socket", location.href.replace(/^http/, "ws")).href,
-			secret: value("s"), token: value("t"), key: value("k"), host: value("h"), session: value("n"),
-		},
-	});
+	client.send({ start: { socket: new URL("socket", location.href.replace(/^http/, "ws")).href, ...way } });
 }
 
 /** arrived is called once, when the host is known. */
-function arrived({ session }: { host: string; session: string }) {
+function arrived(host: Host) {
+	say("");
+	element("forget").hidden = !host.device;
+	element("sessions").hidden = Boolean(host.share);
 	element<HTMLButtonElement>("sessions").disabled = false;
-	if (link.size > 0) tabs.open(session);
+	if (host.device) remember().catch((error) => ask(`This device is not remembered: ${error}`, { "Close": () => {} }));
+	if (host.note) ask(host.note, { "Close": () => {} });
+	if (host.share) ask(guest(host), { "Close": () => {} });
+	if (host.session || !host.device) tabs.open(host.session);
 	else list.show();
 }
 
