@@ -98,7 +98,7 @@ func config(n *network, isHost func(ssh.PublicKey) bool) client.Config {
 			}
 			return nil
 		},
-		TCPFirst: true, Network: n,
+		NoUDP: true, Network: n,
 	}
 }
 

@@ -64,7 +64,7 @@ func (c *candidates) lookup(addr netip.AddrPort, iface string) (migrate.Candidat
 // withOtherTransports adds the candidates of TCP and the tunnel to those of QUIC, which it removes where there is no UDP.
 func (c *candidates) withOtherTransports(list []migrate.Candidate) []migrate.Candidate {
 	quic := list
-	if !hasUDP {
+	if c.client.cfg.NoUDP {
 		list = nil
 	}
 	for _, candidate := range quic {

@@ -76,6 +76,9 @@ type Config struct {
 	// moment: UDP is known to be blocked.
 	TCPFirst bool
 
+	// NoUDP says that the network carries no UDP, as that of a browser.
+	NoUDP bool
+
 	// WebHost is the server's name, whose port of HTTPS is dialed when the server does not answer by TCP: the daemon may
 	// serve a page there. Empty if it is not to be dialed.
 	WebHost string

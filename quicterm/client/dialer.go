@@ -51,7 +51,9 @@ func newDialers(cfg Config) map[migrate.Transport]dialer {
 	conf.ServerName = auth.ServerName(cfg.KeyTypes)
 	conf.NextProtos = []string{wire.ALPN}
 	dialers := map[migrate.Transport]dialer{migrate.TCP: &tcpDialer{network: cfg.Network, tls: conf, webHost: cfg.WebHost}}
-	addQUIC(dialers, cfg.Network, conf)
+	if !cfg.NoUDP {
+		addQUIC(dialers, cfg.Network, conf)
+	}
 	if cfg.Tunnel != nil {
 		dialers[migrate.SSH] = tunnelDialer{cfg.Tunnel}
 	}

@@ -298,7 +298,7 @@ func (r *race) begin(ctx context.Context, t migrate.Transport) error {
 		}
 	case cfg.Token == nil && len(cfg.Keys) == 0:
 		return ErrNoKeys
-	case t == migrate.TCP && !cfg.TCPFirst:
+	case t == migrate.TCP && !cfg.TCPFirst && !cfg.NoUDP:
 		wait(ctx, migrate.TCPDelay, r.failed[migrate.QUIC])
 		if r.connected.Err() != nil { // by QUIC
 			select {

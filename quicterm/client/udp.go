@@ -14,8 +14,6 @@ import (
 
 // What needs UDP is here, in quicdialer.go and in package quic. A browser has none.
 
-const hasUDP = true
-
 func awaitKnock(socket net.PacketConn, remote netip.AddrPort) error {
 	return quic.AwaitKnock(socket, remote)
 }

@@ -8,8 +8,6 @@ import (
 	"github.com/quicterm/quicterm/migrate"
 )
 
-const hasUDP = false
-
 // system is no network: a page brings its own.
 type system struct{ Network }
 

@@ -30,6 +30,7 @@ type actor struct {
 	session *session
 	role    wire.Role
 	whole   bool // it records
+	page    bool // it runs in a browser
 	paths   string
 	process *process
 	rng     *rand.Rand
@@ -138,14 +139,18 @@ func (a *actor) attach(ctx context.Context) *client.Session {
 		if token == nil {
 			continue
 		}
-		c := client.New(client.Config{
+		config := client.Config{
 			Log:       a.world.logOf(a.name),
 			Resolve:   func(context.Context) ([]netip.AddrPort, error) { return serverAddrs, nil },
 			Network:   a.process,
 			CheckHost: func(ssh.PublicKey) error { return nil },
 			Token:     client.Once(token),
 			Paths:     a.paths,
-		})
+		}
+		if a.page {
+			inBrowser(&config, a.process)
+		}
+		c := client.New(config)
 		request := &wire.Attach{
 			Mode: wire.ModeAttachOrCreate, Session: a.session.name, Instance: a.request, PTY: a.session.pty(), Size: a.size,
 			Role: a.role, Whole: a.whole,
@@ -237,6 +242,9 @@ func (a *actor) attached(s *client.Session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.s, a.creates = s, s.Created()
+	if a.page {
+		a.world.reached("page")
+	}
 	if !a.session.pty() {
 		return
 	}

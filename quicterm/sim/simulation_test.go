@@ -478,6 +478,7 @@ func simulate(t *testing.T, seed uint64, story func(string)) (w *world) {
 		w.story, w.events = story, events
 		w.populate()
 		w.plan(time.Duration(1+w.rng.IntN(15)) * time.Minute)
+		w.openPages()
 		if *planFlag {
 			for _, f := range w.faults {
 				fmt.Println(f)

@@ -33,7 +33,7 @@ var (
 		"session detached", "session exited", "session without clients", "session with several clients",
 		"gap told", "gap with snapshot", "watcher", "replay",
 		"end: gone", "end: left", "end: withdrawn", "given up: refused",
-		"access revoked for all", "record not kept", "record kept again", "holder killed: record left", "recorder's disk full",
+		"access revoked for all", "page", "record not kept", "record kept again", "holder killed: record left", "recorder's disk full",
 		"output dropped for memory",
 		"client: reordered", "client: corrupted", "client: resends", "holder: gaps",
 	}, minuteStates...)
