@@ -67,7 +67,7 @@ func loadSettings(config string, listen []string, granted bool) (*configs.Server
 	return settings, err
 }
 
-// testServe returns why a daemon would not start, or would refuse all logins.
+// testServe returns why a daemon would not start, or would refuse all logins. It tells of what else is wrong.
 func testServe(ctx context.Context, config string, listen []string) error {
 	settings, err := loadSettings(config, listen, false)
 	if err != nil {
@@ -75,8 +75,12 @@ func testServe(ctx context.Context, config string, listen []string) error {
 	}
 	var failures []error
 	for _, f := range monitor.Test(ctx, monitor.Config{Settings: settings, Software: software()}) {
-		if f.State == doctor.Fail {
-			failures = append(failures, fmt.Errorf("%s: %s — %s", f.ID, f.Found, f.Todo))
+		found := fmt.Errorf("%s: %s — %s", f.ID, f.Found, f.Todo)
+		switch f.State {
+		case doctor.Fail:
+			failures = append(failures, found)
+		case doctor.Warn:
+			fmt.Fprintln(os.Stderr, "qtd:", found)
 		}
 	}
 	return errors.Join(failures...)

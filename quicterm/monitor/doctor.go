@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/auth"
@@ -74,9 +75,26 @@ func examined(ctx context.Context, cfg Config) *examination {
 	}
 	e.Monitor = s
 	e.keys()
+	e.page()
 	e.dirs()
 	e.sshd(ctx)
 	return e
+}
+
+// page tells whether the page has a certificate, if it is to have one. Without it, the daemon does all else.
+func (e *examination) page() {
+	file, key := e.settings().WebCertificate, e.settings().WebKey
+	if file == "" {
+		return
+	}
+	switch until, err := keys.CheckWeb(file, key); {
+	case err != nil:
+		e.Add("page", doctor.Warn, "correct web_certificate and web_key, or the files", "it is not served: %v", err)
+	case time.Now().After(until):
+		e.Add("page", doctor.Warn, "renew it", "the certificate in %s ended on %s", file, until.Format(time.DateOnly))
+	default:
+		e.Add("page", doctor.OK, "", "the certificate in %s is good until %s", file, until.Format(time.DateOnly))
+	}
 }
 
 // sshd tells whether sshd says what it lets in. If it does not, no login is accepted.

@@ -3,7 +3,13 @@
 package monitor
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"math"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,5 +115,60 @@ func TestDoctorWithoutDaemon(t *testing.T) {
 	r := Test(t.Context(), Config{Settings: settings})
 	if !slices.ContainsFunc(r, func(f doctor.Finding) bool { return f.ID == "hostkey" }) {
 		t.Errorf("it says %+v", r)
+	}
+}
+
+// The files of the page's certificate are looked at, and what is wrong with them keeps nobody out.
+func TestDoctorOfPage(t *testing.T) {
+	dir := t.TempDir()
+	settings := configs.DefaultServer()
+	settings.StateDir, settings.RuntimeDir, settings.SSHDPolicy = dir, dir+"/run", "ignore"
+	settings.Web, settings.WebCertificate, settings.WebKey = ":443", dir+"/cert.pem", dir+"/key.pem"
+	look := func() string {
+		for _, f := range Test(t.Context(), Config{Settings: settings}) {
+			if f.ID == "page" {
+				return f.String()
+			}
+		}
+		return ""
+	}
+	write := func(ends time.Time) {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: ends}
+		certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for file, block := range map[string]*pem.Block{
+			settings.WebCertificate: {Type: "CERTIFICATE", Bytes: certificate}, settings.WebKey: {Type: "PRIVATE KEY", Bytes: secret},
+		} {
+			if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := look(); !strings.HasPrefix(got, "warn  page      it is not served: open "+settings.WebCertificate) {
+		t.Errorf("without the files: %s", got)
+	}
+	write(time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC))
+	if got := look(); !strings.HasPrefix(got, "warn  page      the certificate in "+settings.WebCertificate+" ended on 2020-01-02") {
+		t.Errorf("with an old certificate: %s", got)
+	}
+	write(time.Now().Add(time.Hour))
+	if got := look(); !strings.HasPrefix(got, "ok    page ") {
+		t.Errorf("with a good certificate: %s", got)
+	}
+	if err := os.WriteFile(settings.WebKey, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := look(); !strings.HasPrefix(got, "warn  page      it is not served: ") {
+		t.Errorf("with half a key: %s", got)
 	}
 }

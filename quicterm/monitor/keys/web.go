@@ -46,13 +46,7 @@ func (w *Web) Read() (changed bool) {
 	if w == nil {
 		return false
 	}
-	var content [2][]byte
-	var err error
-	for i, file := range w.files {
-		if err == nil {
-			content[i], _, err = auth.ReadFile(file, maxWebFile)
-		}
-	}
+	content, err := readWeb(w.files)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
@@ -73,17 +67,48 @@ func (w *Web) storeLocked(content [2][]byte) (changed bool, err error) {
 	if sums == w.sums {
 		return false, nil
 	}
-	pair, err := tls.X509KeyPair(content[0], content[1])
+	pair, err := parseWeb(w.files, content)
 	if err != nil {
-		return false, fmt.Errorf("%s with %s: %w", w.files[0], w.files[1], err)
+		return false, err
 	}
-	private, ok := pair.PrivateKey.(crypto.Signer)
-	if !ok {
-		return false, fmt.Errorf("%s: a key of this type does not sign", w.files[1])
-	}
-	w.sums, w.chain, w.private = sums, pair.Certificate, private
+	w.sums, w.chain, w.private = sums, pair.Certificate, pair.PrivateKey.(crypto.Signer)
 	w.log.Info("the page has a certificate until "+pair.Leaf.NotAfter.Format(time.DateOnly), "file", w.files[0])
 	return true, nil
+}
+
+// CheckWeb returns until when the certificate in a file is good, with the key in another.
+func CheckWeb(certificate, key string) (until time.Time, err error) {
+	files := [2]string{certificate, key}
+	content, err := readWeb(files)
+	if err != nil {
+		return until, err
+	}
+	pair, err := parseWeb(files, content)
+	if err != nil {
+		return until, err
+	}
+	return pair.Leaf.NotAfter, nil
+}
+
+func readWeb(files [2]string) (content [2][]byte, err error) {
+	for i, file := range files {
+		if content[i], _, err = auth.ReadFile(file, maxWebFile); err != nil {
+			return content, err
+		}
+	}
+	return content, nil
+}
+
+// parseWeb returns a certificate and its key, which signs.
+func parseWeb(files [2]string, content [2][]byte) (tls.Certificate, error) {
+	pair, err := tls.X509KeyPair(content[0], content[1])
+	if err != nil {
+		return pair, fmt.Errorf("%s with %s: %w", files[0], files[1], err)
+	}
+	if _, ok := pair.PrivateKey.(crypto.Signer); !ok {
+		return pair, fmt.Errorf("%s: a key of this type does not sign", files[1])
+	}
+	return pair, nil
 }
 
 // Chain returns the certificates, the page's first, or nothing if they could not be read yet.
