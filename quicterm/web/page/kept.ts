@@ -6,23 +6,32 @@ const key = "sessions";
 const screen = "screen";
 const installed = matchMedia("(display-mode: standalone)").matches;
 
+/** stores are where things are kept, first that of this window. There is none in a browser that is told to keep nothing. */
+function stores(): Storage[] {
+	try {
+		return installed ? [sessionStorage, localStorage] : [sessionStorage];
+	} catch {
+		return [];
+	}
+}
+
 /** keep keeps the ids of the sessions that are open, the one that is shown last. */
 export function keep(ids: string[]) {
-	sessionStorage.setItem(key, ids.join(" "));
-	if (installed) localStorage.setItem(key, ids.join(" "));
+	for (const store of stores()) store.setItem(key, ids.join(" "));
 }
 
 /** kept returns the ids that keep has kept last. */
 export function kept(): string[] {
-	const ids = sessionStorage.getItem(key) ?? (installed ? localStorage.getItem(key) : null);
+	const ids = stores().map((store) => store.getItem(key)).find((ids) => ids !== null);
 	return ids?.match(/[0-9a-f]+/g) ?? [];
 }
 
 /** keepScreen keeps what the terminal shows, or nothing, in the installed page alone. */
 export function keepScreen(text: string) {
-	if (installed && text) localStorage.setItem(screen, text);
-	else localStorage.removeItem(screen);
+	const local = stores()[1];
+	if (text) local?.setItem(screen, text);
+	else local?.removeItem(screen);
 }
 
 /** keptScreen returns what keepScreen has kept last. */
-export const keptScreen = (): string => (installed ? localStorage.getItem(screen) : null) ?? "";
+export const keptScreen = (): string => stores()[1]?.getItem(screen) ?? "";

@@ -14,12 +14,12 @@ export class List {
 	constructor(readonly client: Client, readonly dialog: HTMLDialogElement, readonly open: (session: string, name: string) => void) {
 		this.#body = dialog.querySelector("ul")!;
 		this.#note = dialog.querySelector("p")!;
-		dialog.onclose = () => clearTimeout(this.#timer);
+		dialog.addEventListener("close", () => clearTimeout(this.#timer));
 		dialog.querySelector<HTMLButtonElement>("button[value=new]")!.onclick = () => this.#choose("", "");
 	}
 
 	show() {
-		this.dialog.showModal();
+		if (!this.dialog.open) this.dialog.showModal();
 		this.ask();
 	}
 

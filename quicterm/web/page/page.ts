@@ -24,12 +24,30 @@ const say = (text: string) => { element("status").textContent = text; };
 const client = new Client(receive, () => say("The client has failed: reload the page"));
 const tabs = new Tabs(client, element("tabs"), element("terminals"), equip, changed);
 const list = new List(client, element<HTMLDialogElement>("list"), (session, name) => tabs.open(session, name));
+const search = searchBy(element<HTMLFormElement>("search"), () => tabs.shown);
 element("sessions").onclick = () => list.show();
 element("forget").onclick = () => client.send({ forget: true });
-searchBy(element<HTMLFormElement>("search"), element("find"), () => tabs.shown);
+element("find").onclick = search;
+for (const [id, event] of [["list", "close"], ["ask", "click"]]) {
+	element(id).addEventListener(event, () => tabs.shown?.terminal.focus());
+}
+
+/** What Ctrl-Shift and a key do: the terminal takes all other keys, Tab too. */
+const shortcuts: Record<string, () => void> = { KeyF: search, KeyL: () => element("sessions").click() };
+addEventListener("keydown", (event) => {
+	const act = event.ctrlKey && event.shiftKey ? shortcuts[event.code] : undefined;
+	if (!act) return;
+	event.preventDefault();
+	event.stopPropagation();
+	act();
+}, true); // before the terminal
+
+let remembered = false; // this device is
 let restoring = link.size > 0 ? [] : kept();
 element("last").textContent = keptScreen();
-if (location.hostname !== "127.0.0.1") navigator.serviceWorker?.register("service.js", { updateViaCache: "none" }); // not that of qt web
+if (location.hostname !== "127.0.0.1") { // that is qt web, on another port each time
+	navigator.serviceWorker?.register("service.js", { updateViaCache: "none" }).catch(() => {}); // then it needs a network to start
+}
 
 function receive(message: Message) {
 	if (message.tab !== undefined) tabs.receive(message);
@@ -59,7 +77,8 @@ function arrived(host: Host) {
 	say("");
 	element("forget").hidden = !host.device;
 	element("sessions").hidden = Boolean(host.share);
-	element<HTMLButtonElement>("sessions").disabled = false;
+	element<HTMLButtonElement>("sessions").disabled = Boolean(host.share);
+	remembered = host.device;
 	if (host.device) remember().catch((error) => ask(`This device is not remembered: ${error}`, { "Close": () => {} }));
 	if (host.note) ask(host.note, { "Close": () => {} });
 	if (host.share) ask(guest(host), { "Close": () => {} });
@@ -111,7 +130,7 @@ addEventListener("pageshow", () => client.send({ network: "woke" }));
 document.addEventListener("visibilitychange", () => {
 	if (document.visibilityState !== "visible") {
 		const { shown } = tabs;
-		if (!restoring.length) keepScreen(shown && !shown.ended ? shown.text() : "");
+		if (!restoring.length) keepScreen(remembered && shown && !shown.ended ? shown.text() : "");
 		return;
 	}
 	client.send({ network: "woke" });

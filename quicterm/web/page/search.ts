@@ -1,4 +1,4 @@
-// The search in the scrollback of the terminal that is shown: Ctrl-Shift-F, or a button.
+// The search in the scrollback of the terminal that is shown.
 
 import { SearchAddon } from "@xterm/addon-search";
 import type { Tab } from "./tab";
@@ -12,8 +12,8 @@ export function searchable(tab: Tab) {
 	searches.set(tab, search);
 }
 
-/** searchBy makes a form search in the tab that shown returns. */
-export function searchBy(form: HTMLFormElement, open: HTMLElement, shown: () => Tab | undefined) {
+/** searchBy makes a form search in the tab that shown returns. It returns what shows the form. */
+export function searchBy(form: HTMLFormElement, shown: () => Tab | undefined): () => void {
 	const input = form.querySelector("input")!;
 	const find = (back: boolean) => {
 		const tab = shown();
@@ -22,16 +22,10 @@ export function searchBy(form: HTMLFormElement, open: HTMLElement, shown: () => 
 		const found = back ? search.findPrevious(input.value) : search.findNext(input.value);
 		input.ariaInvalid = String(input.value !== "" && !found);
 	};
-	const show = () => {
-		form.hidden = false;
-		input.select();
-		input.focus();
-	};
 	const close = () => {
 		form.hidden = true;
 		shown()?.terminal.focus();
 	};
-	open.onclick = show;
 	form.onsubmit = (event) => {
 		event.preventDefault();
 		const name = (event.submitter as HTMLButtonElement | null)?.name;
@@ -41,10 +35,9 @@ export function searchBy(form: HTMLFormElement, open: HTMLElement, shown: () => 
 	form.onkeydown = (event) => {
 		if (event.key === "Escape") close();
 	};
-	addEventListener("keydown", (event) => {
-		if (!event.ctrlKey || !event.shiftKey || event.code !== "KeyF") return;
-		event.preventDefault();
-		event.stopPropagation();
-		show();
-	}, true); // before the terminal
+	return () => {
+		form.hidden = false;
+		input.select();
+		input.focus();
+	};
 }

@@ -21,6 +21,7 @@ export class Tabs {
 			this.show(known);
 			return;
 		}
+		for (const over of this.#list()) if (session && over.session === session) this.close(over);
 		const tab = new Tab(this.client, this.#next++, name, this.place, () => this.#draw());
 		this.#all.set(tab.id, tab);
 		this.opened(tab);
