@@ -31,6 +31,13 @@ export interface Host {
 	share?: { types: boolean; until: number };
 }
 
+/** The size of a session, whether it is that of this screen, and else whose. */
+export interface Sizing {
+	size: [cols: number, rows: number];
+	own: boolean;
+	client: string;
+}
+
 /** What the client says. With a tab, it is about the session there. */
 export interface Message {
 	tab?: number;
@@ -41,6 +48,7 @@ export interface Message {
 	unlisted?: { text: string; denied: boolean };
 	forgotten?: string;
 	attached?: { id: string; name: string; created: boolean };
+	sizing?: Sizing;
 	output?: Uint8Array<ArrayBuffer>;
 	link?: Link;
 	ended?: { text: string; status?: number };

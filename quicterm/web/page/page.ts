@@ -8,6 +8,7 @@ import { askToCopy } from "./clipboard";
 import { enter, forgotten, guest, remember } from "./enter";
 import { keep, keepScreen, kept, keptScreen } from "./kept";
 import { List, time } from "./list";
+import { onPhone, Phone } from "./phone";
 import "./page.css";
 import { searchable, searchBy } from "./search";
 import type { Tab } from "./tab";
@@ -43,6 +44,7 @@ addEventListener("keydown", (event) => {
 }, true); // before the terminal
 
 let remembered = false; // this device is
+const phone = onPhone ? new Phone(() => tabs.shown) : undefined;
 let restoring = link.size > 0 ? [] : kept();
 element("last").textContent = keptScreen();
 if (location.hostname !== "127.0.0.1") { // that is qt web, on another port each time
@@ -110,10 +112,12 @@ function equip(tab: Tab) {
 	follow(tab);
 	searchable(tab);
 	askToCopy(tab);
+	phone?.equip(tab);
 }
 
 /** changed is called when another tab is shown, or something of one has changed. */
 function changed(tab?: Tab) {
+	phone?.draw();
 	document.title = tab ? label(tab) : "quicterm";
 	if (!restoring.length) keep(tabs.sessions());
 	element("last").hidden = tab !== undefined;

@@ -4,6 +4,7 @@ import { FitAddon } from "@xterm/addon-fit";
 import { WebglAddon } from "@xterm/addon-webgl";
 import { Terminal } from "@xterm/xterm";
 import type { Client, Link, Message } from "./client";
+import type { Reader } from "./sizing";
 
 /** bellTime is for how many milliseconds a bell vibrates. */
 const bellTime = 100;
@@ -20,6 +21,10 @@ export class Tab {
 	ended?: { text: string; status?: number };
 	/** The bell has rung since the terminal was seen. */
 	rang = false;
+	/** With one, the terminal has the session's size, whatever its place has. */
+	reader?: Reader;
+	/** modify changes what is typed. */
+	modify = (keys: string) => keys;
 	readonly #closing = new AbortController();
 	/** Ends when the tab is closed. */
 	readonly closed = this.#closing.signal;
@@ -35,8 +40,10 @@ export class Tab {
 		parent.append(this.element);
 		terminal.loadAddon(this.#fit);
 		terminal.open(this.element);
-		terminal.onData((keys) => this.send({ keys }));
-		terminal.onResize(({ cols, rows }) => this.send({ size: [cols, rows] }));
+		terminal.onData((keys) => this.send({ keys: this.modify(keys) }));
+		terminal.onResize(({ cols, rows }) => {
+			if (!this.reader) this.send({ size: [cols, rows] });
+		});
 		terminal.onTitleChange((title) => {
 			this.title = title;
 			changed(this);
@@ -54,16 +61,18 @@ export class Tab {
 	/** attach attaches to the session with a name or id, or to a new one. */
 	attach(session: string) {
 		this.session = session;
-		this.fit();
-		this.send({ attach: { session, size: [this.terminal.cols, this.terminal.rows] } });
+		if (!this.reader) this.fit();
+		const { cols, rows } = this.proposed() ?? this.terminal;
+		this.send({ attach: { session, size: [cols, rows], follows: this.reader !== undefined } });
 	}
 
 	receive(message: Message) {
-		const { output, attached, link, ended } = message;
+		const { output, attached, sizing, link, ended } = message;
 		if (output) {
 			this.terminal.write(output, () => this.send({ shown: output.length }));
 			return;
 		}
+		if (sizing) this.reader?.sized(sizing);
 		if (attached) [this.session, this.name] = [attached.id, attached.name];
 		if (link) this.link = link;
 		if (ended) {
@@ -80,7 +89,19 @@ export class Tab {
 
 	/** fit gives the terminal the size of its place, if that is shown. */
 	fit() {
-		if (this.element.offsetParent) this.#fit.fit();
+		if (this.reader) this.reader.resized();
+		else if (this.element.offsetParent) this.#fit.fit();
+	}
+
+	/** proposed returns the columns and rows for which there is room. */
+	proposed() {
+		return this.#fit.proposeDimensions();
+	}
+
+	/** cell returns the size of a cell in pixels. */
+	cell() {
+		const screen = this.terminal.element!.querySelector(".xterm-screen")!;
+		return { width: screen.clientWidth / this.terminal.cols, height: screen.clientHeight / this.terminal.rows };
 	}
 
 	/** show shows the terminal or hides it. A browser draws few by WebGL at a time. */
