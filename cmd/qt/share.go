@@ -38,8 +38,8 @@ then guests are disconnected at once. The server's page must be reachable for th
 setting web of qtd.`,
 		Args: usage(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if good < time.Second || page != "" && checkPage(page) != nil {
-				return errors.Join(checkGood(good), checkPage(page))
+			if err := errors.Join(checkGood(good), checkPage(page)); err != nil {
+				return err
 			}
 			return reach.With(c.Context(), args[0], &opts.Options, func(ctx context.Context, a *reach.Access) error {
 				l, err := newLink(ctx, a, args[0], args[1], page)

@@ -353,12 +353,39 @@ func TestGuest(t *testing.T) {
 	g.Send("~.")
 	g.Exit()
 
-	short := share(false, false, 4)
-	g = rig.Open(t, h.by(short, "watch", "mine"))
-	g.Expect("by the guest")
-	g.Expect("access was withdrawn: the share has ended")
-	g.Exit()
-	h.wantRefused("a share that has expired", short)
+	past := share(false, false, 3600)
+	content, err := os.ReadFile(fileOf("anna", past))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content = regexp.MustCompile(`expiry-time="[^"]*"`).ReplaceAll(content, []byte(`expiry-time="20200101Z"`))
+	if err := os.WriteFile(fileOf("anna", past), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.wantRefused("a share that has expired", past)
+
+	// The command makes a link to the same.
+	cmd := h.by(h.owner(), "share --type --url https://server.example", "mine")
+	var warned bytes.Buffer
+	cmd.Stderr = &warned
+	printed, err := cmd.Output()
+	page, fragment, _ := strings.Cut(strings.TrimSpace(string(printed)), "#")
+	l, linkErr := link.Parse(fragment)
+	if err != nil || linkErr != nil || page != "https://server.example/" || l.User != "anna" || l.Share == nil || !l.Share.Types {
+		t.Fatalf("qt share: %v, %v: %s%s", err, linkErr, printed, &warned)
+	}
+	if !strings.Contains(warned.String(), "can do anything that this account can, also after the share ends") {
+		t.Errorf("qt share --type does not warn: %s", &warned)
+	}
+	if _, _, err := h.as("anna", l.Seed.Signer()).List(t.Context()); err == nil || !strings.Contains(err.Error(), "no further") {
+		t.Errorf("the link of qt share is none of a guest: %v", err)
+	}
+	for flags, want := range map[string]string{
+		"share --url http://server.example/": "https alone", "share --for 0s": "a second at least",
+		"share --for 1000h --url https://server.example/": "30 days", "share": "name it with --url",
+	} {
+		wantError(t, h.by(h.owner(), flags, "mine"), want)
+	}
 }
 
 // wantRefused checks that a guest does not get in.
