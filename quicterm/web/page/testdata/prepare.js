@@ -35,8 +35,26 @@
 		}
 		return { runs, wrap: line.isWrapped };
 	};
+	// When the client runs and output comes for the first time in a visit, and how long after a key the next output comes.
+	const marks = {}, echoes = [];
+	const mark = (name) => { marks[name] ??= performance.now(); };
+	let pressed = 0;
+	addEventListener("keydown", () => { pressed = performance.now(); }, true);
+	const { Worker } = window;
+	window.Worker = class extends Worker {
+		constructor(...args) {
+			super(...args);
+			this.addEventListener("message", ({ data }) => {
+				if (data.ready !== undefined) mark("ready");
+				if (!data.output) return;
+				mark("output");
+				if (pressed) echoes.push(performance.now() - pressed);
+				pressed = 0;
+			});
+		}
+	};
 	window.tested = {
-		terminals,
+		terminals, marks, echoes,
 		shown: () => terminals.find((t) => t.element?.offsetParent),
 		// The screen of the terminal that is shown, and the last rows of its scrollback.
 		cells(scrollback) {
