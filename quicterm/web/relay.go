@@ -23,10 +23,10 @@ const (
 	question   = 'q' // asks for an Answer, by the secret of the link, once, or by that of an Answer
 	relayed    = 'r' // is relayed to the host, by the secret of an Answer
 
-	// firstTime bounds how long a connection of the page may take to send that, and a request its headers. idleTime is how
-	// long one is kept for the next request, and may take an answer.
-	firstTime = 5 * time.Second
-	idleTime  = time.Minute
+	// firstTime bounds how long a connection of the page may take to send that, and a request its headers, and how long one
+	// is kept for the next request. answerTime is how long an answer may take.
+	firstTime  = 5 * time.Second
+	answerTime = time.Minute
 
 	// maxConnections bounds those to the page that have not given a secret: any account may connect to a loopback address.
 	maxConnections = 64
@@ -94,7 +94,7 @@ func (r *Relay) Serve(ctx context.Context) error {
 			}
 			handler.ServeHTTP(w, req)
 		}),
-		ReadHeaderTimeout: firstTime, ReadTimeout: firstTime, IdleTimeout: idleTime, WriteTimeout: idleTime,
+		ReadHeaderTimeout: firstTime, ReadTimeout: firstTime, IdleTimeout: firstTime, WriteTimeout: answerTime,
 		MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	defer server.Close()

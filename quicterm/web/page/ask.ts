@@ -3,6 +3,9 @@
 
 const place = document.getElementById("ask")!;
 
+/** asks reports whether a question is open. */
+export const asks = () => place.childElementCount > 0;
+
 /** ask asks, with a button for each answer. */
 export function ask(question: string, answers: Record<string, () => void>) {
 	const text = document.createElement("p");

@@ -1,6 +1,6 @@
 // Programs that copy (OSC 52). They ask first, and read nothing: what was copied elsewhere is none of their business.
 
-import { ask } from "./ask";
+import { ask, asks } from "./ask";
 import type { Tab } from "./tab";
 
 /** maxCopied bounds what a program may copy, in characters of base64. */
@@ -12,7 +12,7 @@ const maxShown = 60;
 export function askToCopy(tab: Tab) {
 	tab.terminal.parser.registerOscHandler(52, (data) => {
 		const text = decode(data.slice(data.indexOf(";") + 1));
-		if (!text) return true;
+		if (!text || asks()) return true; // or another text would be copied than the one that was read
 		const shown = text.length > maxShown ? text.slice(0, maxShown) + "…" : text;
 		ask(`${tab.name} wants to copy ${text.length} characters: ${shown}`, {
 			"Copy": () => {

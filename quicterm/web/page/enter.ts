@@ -9,10 +9,7 @@ let offered: Device | undefined;
 
 /** enter returns what the client needs to know to connect: with the fields of start in cmd/qtweb/host.go. */
 export async function enter(link: URLSearchParams): Promise<object | undefined> {
-	const value = (name: string) => link.get(name) ?? undefined;
-	if (link.has("s") || link.has("t")) {
-		return { secret: value("s"), token: value("t"), key: value("k"), host: value("h"), session: value("n") };
-	}
+	if (link.has("s")) return { secret: link.get("s") };
 	if (link.has("g")) return { link: link.toString() };
 	const device = link.has("e") ? await offer(link) : await loadDevice();
 	const fragment = link.has("e") ? link.toString() : device?.link;
@@ -49,5 +46,5 @@ export async function forgotten(why: string): Promise<string> {
 
 /** guest says what a guest may do. */
 export function guest({ host, session, share }: Host): string {
-	return `You are a guest in session ${session} of ${host}: you ${share!.types ? "see and type" : "watch"} until ${time(share!.until)}.`;
+	return `You are a guest of ${location.origin} in session ${session} of ${host}: you ${share!.types ? "see and type" : "watch"} until ${time(share!.until)}.`;
 }
