@@ -46,7 +46,7 @@ func main() {
 	h, err := connect(context.Background(), <-p.starts, &p.network)
 	if err != nil {
 		p.post("failed", err.Error())
-		return
+		select {} // the page may still send something
 	}
 	p.post("host", h.tell())
 	for do := range p.requests {
