@@ -131,6 +131,42 @@ func TestLinkIsGoodOnce(t *testing.T) {
 	}
 }
 
+// A link is gone after it is revoked, also while a login uses it, and however many files are beside its own.
+func TestRemoveWhileUsed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "keys")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	link := device(t, 1, 9)
+	link.Kind, link.Expires = auth.KindLink, time.Now().Add(time.Hour).Unix()
+	for range 300 {
+		sum := add(t, dir, link)
+		var uses sync.WaitGroup
+		uses.Go(func() { Do(&wire.KeyTask{Task: wire.KeysUse, Dir: dir, Sum: sum[:]}) })
+		removed, err := do(t, wire.KeyTask{Task: wire.KeysRemove, Dir: dir, Sum: sum[:]})
+		uses.Wait()
+		if err != nil || len(removed.Keys) != 1 {
+			t.Fatalf("%+v, %v", removed, err)
+		}
+		if _, err := Find(dir, sum, true); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("a link that was revoked keeps its client: %v", err)
+		}
+	}
+	for n := range 2 * maxNames {
+		e := device(t, n, 9)
+		if err := os.WriteFile(filepath.Join(dir, hex.EncodeToString(e.Key)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 20 {
+		sum := add(t, dir, device(t, n, 9))
+		removed, err := do(t, wire.KeyTask{Task: wire.KeysRemove, Dir: dir, Sum: sum[:]})
+		if err != nil || len(removed.Keys) != 1 {
+			t.Errorf("among many files: %+v, %v", removed, err)
+		}
+	}
+}
+
 // Keys end with their time, and a device when it has not logged in for long.
 func TestKeysEnd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "keys")

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -229,21 +230,34 @@ func (s *store) write(name string, content []byte) (err error) {
 }
 
 // remove removes the key with a SHA-256 and those that logins by it have enrolled, or all keys if it is empty, and returns
-// them. One that cannot be read has its SHA-256 alone.
+// them. One that cannot be read has its SHA-256 alone. The key itself is found also among more files than are looked at.
 func (s *store) remove(sum []byte) (removed []*file, err error) {
 	files, err := s.all()
-	var errs []error
-	for _, f := range files {
-		if len(sum) > 0 && !bytes.Equal(f.sum[:], sum) && !(f.Enrolled != nil && f.enrolledBy(sum)) {
-			continue
+	if len(sum) > 0 {
+		files = slices.DeleteFunc(files, func(f *file) bool {
+			return bytes.Equal(f.sum[:], sum) || f.Enrolled == nil || !f.enrolledBy(sum)
+		})
+		named, findErr := s.find([sha256.Size]byte(sum))
+		if named == nil {
+			named = &file{sum: [sha256.Size]byte(sum)}
 		}
-		if err := s.root.Remove(f.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-			continue
+		if !errors.Is(findErr, fs.ErrNotExist) {
+			files = append(files, named)
 		}
-		removed = append(removed, f)
 	}
-	return removed, errors.Join(append(errs, err)...)
+	errs := []error{err}
+	for _, f := range files {
+		failed, name := false, hex.EncodeToString(f.sum[:])
+		for _, name := range []string{name, name + spent} { // its use may give it the second one meanwhile
+			if err := s.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				errs, failed = append(errs, err), true
+			}
+		}
+		if !failed {
+			removed = append(removed, f)
+		}
+	}
+	return removed, errors.Join(errs...)
 }
 
 // enrolledBy reports whether a login by the key with a SHA-256, or by its certificate, has enrolled a key.
