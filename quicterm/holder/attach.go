@@ -93,6 +93,9 @@ func (h *Holder) attachLocked(
 		return &wire.Error{Text: err.Error()}, nil, nil
 	}
 	if a != nil {
+		if !a.isOf(open) {
+			return &wire.Error{Text: "another client has that instance"}, nil, nil
+		}
 		if refusal := h.refusalLocked(a); refusal != nil {
 			return refusal, nil, nil
 		}

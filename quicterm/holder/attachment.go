@@ -106,6 +106,12 @@ func loginOf(open *wire.Open) wire.Resumed {
 	}
 }
 
+// isOf reports whether a client that asks again may be that of the attachment. A guest comes by its share only, and nobody
+// else by that: the instance is no secret. Another client may prove its account in another way than before.
+func (a *attachment) isOf(open *wire.Open) bool {
+	return a.guest == (open.Guest != nil) && (!a.guest || bytes.Equal(a.login.Key, open.Key))
+}
+
 // loggedInWith reports whether the client has logged in with the key that has a SHA-256, or with a
 // certificate of that key.
 func (a *attachment) loggedInWith(sum []byte) bool {

@@ -76,3 +76,40 @@ func TestGuestOfSession(t *testing.T) {
 		})
 	})
 }
+
+// A client that asks again for an attachment gets only its own: no guest that of somebody else or of another share, and
+// nobody that of a guest. Others may log in again in another way.
+func TestInstanceOfAnother(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Size: wire.Size{Cols: 80, Rows: 24}}, func(w *world) {
+		guest := func(key string) *wire.Open {
+			return &wire.Open{Client: "guest", Key: []byte(key), Guest: &wire.Guest{Until: time.Now().Add(time.Hour).Unix()}}
+		}
+		own, shared := wire.InstanceID{1}, wire.InstanceID{2}
+		for i, test := range []struct {
+			open     *wire.Open
+			instance wire.InstanceID
+			role     wire.Role
+			refused  bool
+		}{
+			{&wire.Open{Client: "a@x", Key: []byte("device")}, own, wire.RoleWriter, false},
+			{guest("share"), own, wire.RoleWatch, true},
+			{guest("device"), own, wire.RoleWatch, true},
+			{&wire.Open{Client: "a@x", Key: []byte("another")}, own, wire.RoleWriter, false},
+			{&wire.Open{Client: "a@x", Proof: "ssh"}, own, wire.RoleWriter, false},
+			{guest("share"), shared, wire.RoleWatch, false},
+			{guest("share"), shared, wire.RoleWatch, false},
+			{guest("another"), shared, wire.RoleWatch, true},
+			{&wire.Open{Client: "a@x", Key: []byte("share")}, shared, wire.RoleWriter, true},
+		} {
+			m, _ := w.ask(test.open, &wire.Attach{PTY: true, Role: test.role, Instance: test.instance})
+			if err := m.Decode(new(wire.Attached)); (err != nil) != test.refused {
+				t.Errorf("%d: message %d, %v", i, m.Type, err)
+			}
+		}
+		w.locked(func(h *Holder) {
+			if a := h.clients.find(own); a.login.Proof != "ssh" || a.guest {
+				t.Errorf("the attachment is another's: %+v", a.login)
+			}
+		})
+	})
+}
