@@ -148,3 +148,12 @@ func (p *Page) Devtools(ctx context.Context, method string, params any) error {
 	}
 	return p.Call(ctx, "goog:cdp.sendCommand", object{"method": method, "params": params, "session": r.Session}, nil)
 }
+
+// Chromium has Chromium do a command of its own protocol, which other browsers do not have.
+func (p *Page) Chromium(ctx context.Context, method string, params any) error {
+	var target struct{ Session string }
+	if err := p.Call(ctx, "goog:cdp.getSession", object{"context": p.id}, &target); err != nil {
+		return err
+	}
+	return p.Call(ctx, "goog:cdp.sendCommand", object{"method": method, "params": params, "session": target.Session}, nil)
+}
