@@ -1,6 +1,6 @@
-// What keyboards on glass type. They name no key (keyCode 229), compose words that change under the cursor, and correct what
-// was typed before. xterm.js sends such text in several ways at once, and some of it twice: for these events it is left out
-// here, and each change of its text field is sent once, as characters and DELs.
+// What keyboards on glass type. They name no key (keyCode 229), compose words that change under the cursor, and correct
+// what was typed before. xterm.js sends such text in several ways at once, and some of it twice: for these events it is
+// left out here, and each change of its text field is sent once, as characters and DELs.
 
 import type { Terminal } from "@xterm/xterm";
 
@@ -11,7 +11,8 @@ const unnamed = 229;
 const maxKept = 1000;
 
 /** converted finds text that an input method has not converted yet: it is sent when it is whole. */
-const converted = /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}\p{Script=Hangul}\p{Script=Bopomofo}\uff01-\uff5e]/u;
+const converted =
+	/[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}\p{Script=Hangul}\p{Script=Bopomofo}\uff01-\uff5e]/u;
 
 /** guard takes the place of xterm.js for such events of a terminal within an element. */
 export function guard(terminal: Terminal, element: HTMLElement, signal: AbortSignal) {

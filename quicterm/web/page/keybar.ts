@@ -1,9 +1,9 @@
-// The keys that a phone's keyboard does not have, in a bar below the terminal. They leave the focus where it is, so that the
-// keyboard stays.
+// The keys that a phone's keyboard does not have, in a bar below the terminal. They leave the focus where it is, so
+// that the keyboard stays.
 
 import type { Terminal } from "@xterm/xterm";
 
-/** repeatAfter and repeatEach are how many milliseconds a key is held before it repeats, and before it does so again. */
+/** repeatAfter and repeatEach are for how many milliseconds a key is held before it repeats, and does so again. */
 const repeatAfter = 400;
 const repeatEach = 60;
 
@@ -30,7 +30,9 @@ export class KeyBar {
 		this.#modifier("Ctrl", "Control");
 		this.#modifier("Alt", "Alt");
 		for (const [text, [name, final]] of Object.entries(arrows)) this.key(text, name, () => this.#arrow(final), true);
-		for (const [text, name] of [["|", "Pipe"], ["/", "Slash"], ["~", "Tilde"]]) this.key(text, name, () => this.#type(text), true);
+		for (const [text, name] of [["|", "Pipe"], ["/", "Slash"], ["~", "Tilde"]]) {
+			this.key(text, name, () => this.#type(text), true);
+		}
 		this.key("^C", "Control-C", () => this.#type("\x03"));
 		this.key("Paste", "Paste", paste);
 	}
@@ -64,7 +66,7 @@ export class KeyBar {
 		return button;
 	}
 
-	/** modify returns what is typed with the modifiers that are held. What is not one key, such as a report of the terminal, stays. */
+	/** modify returns what is typed with the modifiers that are held. What is no single key stays: a terminal's report. */
 	modify(keys: string): string {
 		if ([...keys].length !== 1) return keys;
 		const { Ctrl, Alt } = this.#held;

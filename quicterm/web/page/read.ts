@@ -1,8 +1,8 @@
-// What a terminal shows and has in its scrollback as text, in lines as long as the screen: to read wide lines on a phone.
+// What a terminal shows and has in its scrollback as text, in lines as long as the screen: to read wide ones.
 
 import type { Terminal } from "@xterm/xterm";
 
-/** text returns the lines of the primary screen and its scrollback as the program has printed them, not as they are wrapped. */
+/** text returns the lines of the primary screen and its scrollback as they were printed, not as they are wrapped. */
 export function text(terminal: Terminal): string {
 	const buffer = terminal.buffer.normal;
 	const lines: string[] = [];

@@ -1,5 +1,5 @@
-// The size of a terminal on a small screen: that of the session, which may be a desktop's. The terminal is panned then. "Fit"
-// gives the session the size of this screen, until the page is left or not seen any more.
+// The size of a terminal on a small screen: that of the session, which may be a desktop's. The terminal is panned then.
+// "Fit" gives the session the size of this screen, until the page is left or not seen any more.
 
 import type { Sizing } from "./client";
 import type { Tab } from "./tab";

@@ -1,5 +1,5 @@
-// Fingers on a terminal: they pan and scroll it, also for full-screen programs, change the font with two, and select. A mouse
-// causes none of these events.
+// Fingers on a terminal: they pan and scroll it, also for full-screen programs, change the font with two, and select. A
+// mouse causes none of these events.
 
 import type { Tab } from "./tab";
 import type { Reader } from "./sizing";
@@ -10,7 +10,7 @@ const slop = 8;
 /** longPress is after how many milliseconds a finger that does not move selects. */
 const longPress = 500;
 
-/** friction is which part of its speed a screen that was thrown keeps each millisecond; it stands below the least, in pixels in one. */
+/** friction is which part of its speed a screen keeps each millisecond; it stands below the least, in pixels in one. */
 const friction = 0.997;
 const leastSpeed = 0.02;
 
@@ -46,7 +46,8 @@ export function touchable(tab: Tab, reader: Reader, selected: (text: string) => 
 		// xterm.js sends what the program wants for a wheel: a report, or an arrow.
 		for (let n = 0; n < Math.abs(lines); n++) {
 			terminal.element!.querySelector(".xterm-screen")!.dispatchEvent(new WheelEvent("wheel", {
-				deltaY: Math.sign(lines), deltaMode: WheelEvent.DOM_DELTA_LINE, clientX: last.x, clientY: last.y, bubbles: true, cancelable: true,
+				deltaY: Math.sign(lines), deltaMode: WheelEvent.DOM_DELTA_LINE,
+				clientX: last.x, clientY: last.y, bubbles: true, cancelable: true,
 			}));
 		}
 	};
@@ -76,14 +77,18 @@ export function touchable(tab: Tab, reader: Reader, selected: (text: string) => 
 		return (terminal.buffer.active.viewportY + row) * terminal.cols + column;
 	};
 
-	const select = (from: number, to: number) => terminal.select(from % terminal.cols, Math.floor(from / terminal.cols), to - from);
+	const select = (from: number, to: number) =>
+		terminal.select(from % terminal.cols, Math.floor(from / terminal.cols), to - from);
 
 	/** press selects the word under the finger. */
 	const press = () => {
 		doing = "select";
 		const at = cellAt(last);
 		const line = terminal.buffer.active.getLine(Math.floor(at / terminal.cols));
-		const isWord = (cell: number) => /\S/.test(line?.getCell(cell)?.getChars() ?? "") || line?.getCell(cell)?.getWidth() === 0;
+		const isWord = (column: number) => {
+			const cell = line?.getCell(column);
+			return cell !== undefined && (/\S/.test(cell.getChars()) || cell.getWidth() === 0);
+		};
 		let from = at % terminal.cols, to = from;
 		if (isWord(from)) {
 			while (from > 0 && isWord(from - 1)) from--;
