@@ -120,5 +120,6 @@ func findKey(keys []wire.EnrolledKey, name string, kinds ...string) ([]byte, err
 	case 1:
 		return sum, nil
 	}
-	return nil, reach.WithHint(fmt.Errorf("%d keys are named %q", len(found), name), "name one of %s", strings.Join(found, ", "))
+	err := fmt.Errorf("%d keys are named %q", len(found), name)
+	return nil, reach.WithHint(err, "name one of %s", strings.Join(found, ", "))
 }

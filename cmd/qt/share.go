@@ -94,7 +94,8 @@ func checkPage(page string) error {
 	case u.Scheme == "https":
 		return nil
 	}
-	if at, err := netip.ParseAddr(u.Hostname()); u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && at.IsLoopback()) {
+	at, err := netip.ParseAddr(u.Hostname())
+	if local := u.Hostname() == "localhost" || err == nil && at.IsLoopback(); local && u.Scheme == "http" {
 		return nil
 	}
 	return fmt.Errorf("%s: the page works over https alone, or on this machine", page)
@@ -247,7 +248,8 @@ func printShares(w io.Writer, shares []shareJSON, now time.Time) error {
 		} else if s.Once {
 			goodFor = "the first guest"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.Session, s.Role, duration(s.Until.Sub(now)), goodFor, s.Fingerprint)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n",
+			s.Name, s.Session, s.Role, duration(s.Until.Sub(now)), goodFor, s.Fingerprint)
 	}
 	return t.Flush()
 }

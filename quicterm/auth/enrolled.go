@@ -177,13 +177,15 @@ func (e *Enrolled) Check() error {
 
 func validKeyName(name string) bool {
 	unprintable := func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
-	return name != "" && len(name) <= maxKeyName && name == strings.TrimSpace(name) && !strings.ContainsFunc(name, unprintable)
+	return name != "" && len(name) <= maxKeyName && name == strings.TrimSpace(name) &&
+		!strings.ContainsFunc(name, unprintable)
 }
 
 // Single reports whether the key is good for one login.
 func (e *Enrolled) Single() bool { return e.Kind == KindLink || e.Once }
 
-// Ended returns why a key is not good any more at a time, or nil. A login that it has begun may last longer than a link.
+// Ended returns why a key is not good any more at a time, or nil. A login that a link has begun may last longer than the
+// link.
 func (e *Enrolled) Ended(now time.Time, begun bool) error {
 	switch {
 	case e.Expires != 0 && now.Unix() >= e.Expires && !(begun && e.Kind == KindLink):

@@ -112,8 +112,8 @@ func (c *client) mayEnroll(kind string) (done func(enrolled bool), err error) {
 	case by == nil:
 		return func(bool) {}, nil
 	case by.Kind != auth.KindLink || kind != auth.KindDevice:
-		return nil, errorf(wire.CodeFailed, "a %s enrolls no %s: use qt on a machine that logs in with a key of its own, or by ssh",
-			by.Kind, kind)
+		return nil, errorf(wire.CodeFailed,
+			"a %s enrolls no %s: use qt on a machine that logs in with a key of its own, or by ssh", by.Kind, kind)
 	}
 	l := &c.server.logins
 	l.mu.Lock()
@@ -169,7 +169,8 @@ func (c *client) enrollment(ctx context.Context, req *wire.Enroll) (*auth.Enroll
 // enroll keeps a key, if it lets its client in then: whether it does depends on all that a login does.
 func (c *client) enroll(ctx context.Context, e *auth.Enrolled) error {
 	sum := sha256.Sum256(e.Key)
-	if _, err := c.server.keyTask(ctx, c.account, wire.KeyTask{Task: wire.KeysAdd, Sum: sum[:], Line: e.Line()}); err != nil {
+	task := wire.KeyTask{Task: wire.KeysAdd, Sum: sum[:], Line: e.Line()}
+	if _, err := c.server.keyTask(ctx, c.account, task); err != nil {
 		return err
 	}
 	v, err := c.server.access.Key(ctx, c.account, c.path.From(), c.path.At(), e.Key)

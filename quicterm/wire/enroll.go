@@ -35,7 +35,7 @@ type EnrolledKey struct {
 	Sum     []byte `cbor:"1,keyasint"`                // SHA-256 of the public key
 	Kind    string `cbor:"2,keyasint" text:"name"`    // as in Enroll
 	Name    string `cbor:"3,keyasint" text:"machine"` // as in Enroll
-	By      string `cbor:"4,keyasint" text:"summary"` // the login that has enrolled it: fingerprint of a key, "token" or "ssh"
+	By      string `cbor:"4,keyasint" text:"summary"` // whose login has enrolled it: fingerprint of a key, "token" or "ssh"
 	Made    int64  `cbor:"5,keyasint"`                // Unix seconds, as the next two
 	Used    int64  `cbor:"6,keyasint"`                // the last login, to the minute; Made if there was none
 	Expires int64  `cbor:"7,keyasint"`                // 0 for a device
@@ -47,7 +47,7 @@ type EnrolledKey struct {
 	Once    bool      `cbor:"11,keyasint"`
 }
 
-// A KeyTask is what a process of an account does with its enrolled keys. Keys answers all but KeysAdd, which Done answers.
+// A KeyTask is what a process of an account does with its enrolled keys. Done answers KeysAdd, and Keys the others.
 type KeyTask struct {
 	Task uint8  `cbor:"1,keyasint"`
 	Dir  string `cbor:"2,keyasint"`           // absolute path of the keys
@@ -59,7 +59,7 @@ type KeyTask struct {
 const (
 	KeysAdd    uint8 = 1 // Line is kept for the key with Sum
 	KeysList   uint8 = 2 // all keys
-	KeysRemove uint8 = 3 // the key with Sum and those that logins by it have enrolled, or all without one; those are the answer
+	KeysRemove uint8 = 3 // the key with Sum and those that logins by it have enrolled, or all without one
 	KeysUse    uint8 = 4 // the key with Sum has logged in: that one is the answer, or an Error if it may not do so again
 )
 

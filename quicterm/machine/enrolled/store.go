@@ -147,8 +147,8 @@ func (s *store) find(sum [sha256.Size]byte) (*file, error) {
 	return f, err
 }
 
-// all returns the files of keys, and of those that cannot be read only their names. It removes what was left behind by a
-// process that was killed while it wrote.
+// all returns the files of keys, and of those that cannot be read only their names. It removes what a process has left
+// behind that was killed while it wrote.
 func (s *store) all() (files []*file, err error) {
 	dir, err := s.root.Open(".")
 	if err != nil {
@@ -229,8 +229,9 @@ func (s *store) write(name string, content []byte) (err error) {
 	return err
 }
 
-// remove removes the key with a SHA-256 and those that logins by it have enrolled, or all keys if it is empty, and returns
-// them. One that cannot be read has its SHA-256 alone. The key itself is found also among more files than are looked at.
+// remove removes the key with a SHA-256 and those that logins by it have enrolled, or all keys if it is empty, and
+// returns them. One that cannot be read has its SHA-256 alone. The key itself is found also among more files than are
+// looked at.
 func (s *store) remove(sum []byte) (removed []*file, err error) {
 	files, err := s.all()
 	if len(sum) > 0 {

@@ -45,8 +45,8 @@ func (r *request) findEnrolled() (keys map[int]enrolledKey, issuers []auth.Query
 	return keys, issuers
 }
 
-// enrolledVerdicts returns the answers to the queries of a request, after those that the sources give: an enrolled key is
-// allowed what the one that has enrolled it is.
+// enrolledVerdicts returns the answers to the queries of a request, after those that the sources give: an enrolled key
+// is allowed what the one that has enrolled it is.
 func (r *request) enrolledVerdicts(verdicts []auth.Verdict, keys map[int]enrolledKey) []auth.Verdict {
 	for i, key := range keys {
 		v := &verdicts[i]
@@ -84,7 +84,8 @@ func hashOf(key []byte) string {
 }
 
 // errMayNotAdd is the error of an enrolled key of an account that cannot let keys in by itself.
-var errMayNotAdd = errors.New("links, devices and shares are off: the account may write none of its authorized_keys files")
+var errMayNotAdd = errors.New(
+	"links, devices and shares are off: the account may write none of its authorized_keys files")
 
 // mayAdd returns nil if the account may itself add keys to one of its files: else who administers the machine decides
 // about each key.
@@ -102,8 +103,8 @@ func (r *request) mayAdd() error {
 	return errMayNotAdd
 }
 
-// mayWrite returns nil if this account may write a file or directory. The daemon's unit may have made it read-only for this
-// process, and not for others of the account: then the owner counts.
+// mayWrite returns nil if this account may write a file or directory. The daemon's unit may have made it read-only for
+// this process, and not for others of the account: then the owner counts.
 func mayWrite(path string) error {
 	err := unix.Access(path, unix.W_OK)
 	if !errors.Is(err, unix.EROFS) {
