@@ -43,7 +43,8 @@ func TestLink(t *testing.T) {
 		t.Errorf("%s is of %+v, %v", fragment, got, err)
 	}
 	key := want.Seed.Signer().PublicKey().Marshal()
-	if !bytes.Equal(got.Seed.Signer().PublicKey().Marshal(), key) || bytes.Equal(NewSeed().Signer().PublicKey().Marshal(), key) {
+	again, other := got.Seed.Signer().PublicKey().Marshal(), NewSeed().Signer().PublicKey().Marshal()
+	if !bytes.Equal(again, key) || bytes.Equal(other, key) {
 		t.Error("a seed does not make its own key")
 	}
 }
@@ -57,7 +58,8 @@ func TestIncompleteLink(t *testing.T) {
 		}
 	}
 	for _, fragment := range []string{
-		"s=AAAA", whole + "%", whole + "&x=" + strings.Repeat("y", maxFragment), strings.Replace(whole, "k=A", "k=", 1), strings.Replace(whole, "&e=", "&e=A", 1),
+		"s=AAAA", whole + "%", whole + "&x=" + strings.Repeat("y", maxFragment),
+		strings.Replace(whole, "k=A", "k=", 1), strings.Replace(whole, "&e=", "&e=A", 1),
 		whole + "&g=owns&x=1", whole + "&g=types", whole + "&g=types&x=y",
 	} {
 		if _, err := Parse(fragment); err == nil {
