@@ -200,8 +200,6 @@ func (h *host) reason(err error) string {
 	switch {
 	case errors.As(err, new(*client.DeniedError)):
 		return h.denied
-	case errors.As(err, new(*client.UnreachableError)): // at an address that means nothing
-		return "the server cannot be reached"
 	case errors.As(err, &refusal):
 		return refusal.Error()
 	}
