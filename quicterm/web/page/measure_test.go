@@ -52,7 +52,7 @@ func (v *view) marked(name string) float64 {
 func measureVisits(t *testing.T, d *desk, slower int) {
 	v := d.visit(t, d.web(t).file) // of another address, so that no file is there
 	if slower > 1 {
-		v.do(v.page.Devtools(v.ctx, "Emulation.setCPUThrottlingRate", map[string]any{"rate": slower}))
+		v.do(v.page.Chromium(v.ctx, "Emulation.setCPUThrottlingRate", map[string]any{"rate": slower}))
 		v.do(v.page.Navigate(v.ctx, d.web(t).file))
 	}
 	v.await(`[#$%>] ?$`)

@@ -140,15 +140,6 @@ func (p *Page) Picture(ctx context.Context) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(r.Data)
 }
 
-// Devtools calls a command of Chromium's own protocol, for what BiDi has not.
-func (p *Page) Devtools(ctx context.Context, method string, params any) error {
-	var r struct{ Session string }
-	if err := p.Call(ctx, "goog:cdp.getSession", object{"context": p.id}, &r); err != nil {
-		return err
-	}
-	return p.Call(ctx, "goog:cdp.sendCommand", object{"method": method, "params": params, "session": r.Session}, nil)
-}
-
 // Chromium has Chromium do a command of its own protocol, which other browsers do not have.
 func (p *Page) Chromium(ctx context.Context, method string, params any) error {
 	var target struct{ Session string }
