@@ -157,6 +157,27 @@ func TestEnrolledDevice(t *testing.T) {
 	h.wantLogin("a link that was used", "anna", used, false)
 	h.wantLogin("a link for another account", "otto", h.enroll(owner, wire.Enroll{Kind: auth.KindLink, Name: "a link"}), false)
 
+	// A link that is removed after its login enrolls nothing.
+	for what, remove := range map[string]func(k keyPair) error{
+		"revoked": func(k keyPair) error { return h.revoke(ssh.FingerprintSHA256(k.PublicKey())).Run() },
+		"removed": func(k keyPair) error { return os.Remove(fileOf("anna", k) + ".spent") },
+	} {
+		k := h.enroll(owner, wire.Enroll{Kind: auth.KindLink, Name: "a link"})
+		l := h.as("anna", k)
+		if _, _, err := l.List(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := remove(k); err != nil {
+			t.Fatal(err)
+		}
+		late := link.NewSeed().Signer()
+		req := &wire.Enroll{Kind: auth.KindDevice, Key: late.PublicKey().Marshal(), Name: "late"}
+		if _, err := l.Enroll(t.Context(), req); err == nil {
+			t.Errorf("a link that was %s enrolls a device", what)
+		}
+		h.wantLogin("the device of a link that was "+what, "anna", late, false)
+	}
+
 	d := device()
 	h.wantLogin("a device", "anna", d, true)
 	for _, kind := range []string{auth.KindDevice, auth.KindLink, auth.KindShare} {

@@ -18,13 +18,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-const (
-	// maxShareTime is for how long a share may be good.
-	maxShareTime = 30 * 24 * time.Hour
-
-	// usedAge is how old the time of the last use of a key may be: a process is started to change it.
-	usedAge = time.Minute
-)
+// maxShareTime is for how long a share may be good.
+const maxShareTime = 30 * 24 * time.Hour
 
 // errGuest is the error of a request of a guest.
 var errGuest = &wire.Error{Text: "a share lets its guest into one session, and no further"}
@@ -51,11 +46,9 @@ func (s *Sessions) keyTask(ctx context.Context, a *account.Account, task wire.Ke
 	return keys, nil
 }
 
-// useKey records that an enrolled key lets a client in, or returns why it does not.
+// useKey records that an enrolled key lets a client in, or returns why it does not: it may have been removed since it was
+// looked at last.
 func (s *Monitor) useKey(ctx context.Context, a *account.Account, e *auth.Enrolled) error {
-	if !e.Single() && time.Since(time.Unix(e.Used, 0)) < usedAge {
-		return nil
-	}
 	sum := sha256.Sum256(e.Key)
 	_, err := s.keyTask(ctx, a, wire.KeyTask{Task: wire.KeysUse, Sum: sum[:]})
 	return err
@@ -166,7 +159,8 @@ func (c *client) enrollment(ctx context.Context, req *wire.Enroll) (*auth.Enroll
 	return e, nil
 }
 
-// enroll keeps a key, if it lets its client in then: whether it does depends on all that a login does.
+// enroll keeps a key, if it lets its client in then: whether it does depends on all that a login does. A link may have been
+// revoked meanwhile.
 func (c *client) enroll(ctx context.Context, e *auth.Enrolled) error {
 	sum := sha256.Sum256(e.Key)
 	task := wire.KeyTask{Task: wire.KeysAdd, Sum: sum[:], Line: e.Line()}
@@ -180,6 +174,9 @@ func (c *client) enroll(ctx context.Context, e *auth.Enrolled) error {
 	if err == nil && (v.Allowed.Enrolled == nil || v.Allowed.Enrolled.Kind != e.Kind) {
 		err = errors.New("an authorized_keys file has the key already")
 	}
+	if err == nil && c.allowed.Enrolled != nil {
+		err = c.server.access.Look(ctx, c.right(&c.path))
+	}
 	if err == nil {
 		return nil
 	}
@@ -190,14 +187,15 @@ func (c *client) enroll(ctx context.Context, e *auth.Enrolled) error {
 }
 
 // revokeAll takes access from the clients of an account, or from those of a key, and removes the enrolled keys that are
-// meant: these first, or they would let the clients in again. It takes access also if that fails.
-func (s *Sessions) revokeAll(
+// meant: these first, with the logins by them, or they would let the clients in again. It takes access also if that fails.
+func (s *Monitor) revokeAll(
 	ctx context.Context, log *slog.Logger, a *account.Account, open *wire.Open, request *wire.Revoke,
 ) (*wire.Revoked, error) {
 	keys, err := s.keyTask(ctx, a, wire.KeyTask{Task: wire.KeysRemove, Sum: request.Key})
 	if err != nil {
 		keys, err = new(wire.Keys), fmt.Errorf("enrolled keys may still let clients in: %w", err)
 	}
+	s.logins.removeKeys(a.UID, keys.Keys)
 	total := s.revokeOf(ctx, log, a.UID, open, request)
 	total.Keys = uint32(len(keys.Keys))
 	if request.All {

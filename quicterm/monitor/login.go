@@ -3,9 +3,11 @@
 package monitor
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -89,6 +91,18 @@ func (l *logins) removeLocked(id privsep.LoginID) {
 			cut()
 		}
 		delete(l.byID, id)
+	}
+}
+
+// removeKeys removes the logins of an account by enrolled keys that were removed.
+func (l *logins) removeKeys(uid uint32, keys []wire.EnrolledKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, p := range l.byID {
+		sum := sha256.Sum256([]byte(p.Key))
+		if p.UID == uid && slices.ContainsFunc(keys, func(k wire.EnrolledKey) bool { return bytes.Equal(k.Sum, sum[:]) }) {
+			l.removeLocked(id)
+		}
 	}
 }
 
@@ -182,12 +196,17 @@ func (s *Monitor) Prove(ctx context.Context, p *privsep.Proof) (*privsep.Login, 
 	if err := s.signatures.Accept(a.UID, statement, time.Now(), time.Duration(uptime())); err != nil {
 		return nil, fmt.Errorf("account %s: %w", a.Name, err)
 	}
-	if allowed.Enrolled != nil {
-		if err := s.useKey(ctx, a, allowed.Enrolled); err != nil {
-			return nil, fmt.Errorf("account %s: %w", a.Name, err)
+	login, err := s.prove(a, allowed, key, blob, privsep.KeyCredential(blob), p.Offer.Path)
+	if err == nil && allowed.Enrolled != nil { // who revokes it from here on removes the login
+		if err = s.useKey(ctx, a, allowed.Enrolled); err != nil {
+			s.Leave(login.ID)
+			err = fmt.Errorf("account %s: %w", a.Name, err)
 		}
 	}
-	return s.prove(a, allowed, key, blob, privsep.KeyCredential(blob), p.Offer.Path)
+	if err != nil {
+		return nil, err
+	}
+	return login, nil
 }
 
 // Redeem accepts a token as proof.
