@@ -17,6 +17,7 @@ import (
 // A desk is where scenarios are played: a machine, and a browser.
 type desk struct {
 	*machine
+	kind    bidi.Kind
 	browser *bidi.Browser
 	profile string
 }
@@ -35,11 +36,15 @@ var scenarios = []struct {
 	{"a long history", playHistory},
 	{"a flood", playFlood},
 	{"a phone turns", playTurn},
+	{"a phone gets in by a code", playEnter},
+	{"a device is forgotten", playForget},
+	{"a guest watches", playGuest},
 	{"a person who does not see", playUnseen},
 }
 
 // TestBrowsers plays all scenarios in Chromium and in Firefox, at the same time.
 func TestBrowsers(t *testing.T) {
+	onlyOldKeys(t)
 	for _, kind := range []bidi.Kind{bidi.Chromium, bidi.Firefox} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -54,19 +59,19 @@ func TestBrowsers(t *testing.T) {
 }
 
 func newDesk(t *testing.T, kind bidi.Kind) *desk {
-	d := &desk{machine: newMachine(t)}
+	d := &desk{machine: newMachine(t), kind: kind}
 	d.profile = filepath.Join(d.dir, "profile")
-	d.open(t, kind)
+	d.open(t)
 	return d
 }
 
 // open starts the browser, which ends with the test.
-func (d *desk) open(t *testing.T, kind bidi.Kind) {
+func (d *desk) open(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	prepare, err := os.ReadFile("testdata/prepare.js")
 	if err == nil {
-		d.browser, err = bidi.Start(ctx, kind, d.profile)
+		d.browser, err = bidi.Start(ctx, d.kind, d.profile)
 	}
 	if err != nil {
 		t.Fatal(err)

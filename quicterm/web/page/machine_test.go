@@ -23,6 +23,7 @@ const patience = time.Minute
 // A machine has a daemon and an account, with the programs of make build.
 type machine struct {
 	dir    string
+	page   string // address of the daemon's page, for a proxy
 	env    []string
 	daemon *exec.Cmd
 }
@@ -55,6 +56,7 @@ func newMachine(t *testing.T) *machine {
 			t.Fatalf("%s: %v\n%s", args[0], err, out)
 		}
 	}
+	m.page = freeAddress(t)
 	m.configure(t, freeAddress(t))
 	m.start(t)
 	t.Cleanup(func() {
@@ -72,7 +74,8 @@ func newMachine(t *testing.T) *machine {
 
 func (m *machine) configure(t *testing.T, address string) {
 	settings := fmt.Sprintf("listen = [%q]\nruntime_dir = %q\nstate_dir = %q\nhost_key = [%q]\nauthorized_keys_files = [%q]\n"+
-		"sshd_policy = \"ignore\"\ndetached_ttl = \"10m\"\n", address, m.dir+"/r", m.dir+"/s", m.dir+"/host_key", m.dir+"/authorized_keys")
+		"sshd_policy = \"ignore\"\ndetached_ttl = \"10m\"\nweb = %q\nweb_proxy = [\"127.0.0.1\"]\n",
+		address, m.dir+"/r", m.dir+"/s", m.dir+"/host_key", m.dir+"/authorized_keys", m.page)
 	if err := os.WriteFile(filepath.Join(m.dir, "qtd.toml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
