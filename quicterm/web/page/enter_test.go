@@ -107,6 +107,16 @@ func (d *desk) look(t *testing.T, from *view, to string) *view {
 	return &view{t, d, page, from.ctx}
 }
 
+// call gives the device a name that no other test's has, whose account is the same one.
+func (v *view) call() (name string) {
+	v.t.Helper()
+	name = "a phone of " + filepath.Base(v.desk.dir)
+	v.until(func() bool { return eval[bool](v, `document.getElementById("enter")?.open ?? false`) },
+		func() string { return "no dialogue" })
+	v.do(v.page.Eval(v.ctx, fmt.Sprintf(`void (document.getElementById("enter-name").value = %q)`, name), nil))
+	return name
+}
+
 // A phone gets in by the code that qt web --qr shows, is remembered, and comes back without a link after its browser was
 // started again, until it is revoked. The code is good once.
 func playEnter(t *testing.T, d *desk) {
@@ -127,8 +137,7 @@ func playEnter(t *testing.T, d *desk) {
 	if address := eval[string](p, `location.href`); address != page {
 		t.Errorf("the address is %s", address)
 	}
-	called := "a phone with " + string(d.kind) // the browsers are played at the same time, and the account is one
-	v.do(p.page.Eval(p.ctx, fmt.Sprintf(`void (document.getElementById("enter-name").value = %q)`, called), nil))
+	called := p.call()
 	p.click("#enter button[value=remember]")
 	p.click("#list button[value=new]")
 	p.await(`[#$%>] ?$`)
@@ -158,10 +167,10 @@ func playForget(t *testing.T, d *desk) {
 	page := d.proxied(t)
 	v, _ := d.prompt(t)
 	p := d.visit(t, v.scan(page))
+	called := p.call()
 	p.click("#enter button[value=remember]")
 	p.until(func() bool { return eval[bool](p, `document.getElementById("list").open`) },
 		func() string { return "the page does not get in: " + p.status() })
-	called := eval[string](p, `document.getElementById("enter-name").value`)
 	if listed := d.run(t, "devices", "."); !strings.Contains(listed, called) {
 		t.Errorf("the account does not know %s:\n%s", called, listed)
 	}
