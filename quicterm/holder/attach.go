@@ -50,7 +50,9 @@ func (h *Holder) mayAttachLocked(open *wire.Open, req *wire.Attach, again bool) 
 		return errors.New("the share is for watching, or its link was changed")
 	case open.Guest != nil && time.Now().Unix() >= open.Guest.Until:
 		return errors.New("the share has ended")
-	case req.Role != wire.RoleWriter && !h.makeRoomLocked():
+	case open.Guest != nil && !h.makeRoomLocked(true):
+		return fmt.Errorf("session %q has as many guests already as it may have", name)
+	case open.Guest == nil && req.Role != wire.RoleWriter && !h.makeRoomLocked(false):
 		return fmt.Errorf("session %q has %d clients beside its writer already: "+
 			"attach when one has left, qt ls shows them", name, h.clients.maxGuests)
 	}
@@ -117,6 +119,7 @@ func (h *Holder) attachLocked(
 	begin := h.beginningLocked(req, created)
 	a = h.newAttachment(open, req, secret, begin.first)
 	if open.Guest != nil {
+		a.until = open.Guest.Until
 		h.afterLocked(time.Until(time.Unix(open.Guest.Until, 0)), func() { h.endGuestLocked(a) })
 	}
 	if created {

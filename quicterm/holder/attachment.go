@@ -59,6 +59,7 @@ type attachment struct {
 	records   bool              // it is not waited for, and output is kept for it
 	follows   bool              // it gets the events in place of the output
 	guest     bool              // it has a share: what it types is all that counts of it
+	until     int64             // when that ends, in Unix seconds
 	told      bool              // those that follow know that it is there
 	appeared  bool              // another session has, since it follows this one
 	from      uint64            // the first frame of the output that it gets, if that leaves out what no client has seen

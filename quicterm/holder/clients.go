@@ -23,6 +23,9 @@ const (
 	// told by whom when they come back.
 	maxLost = 16
 
+	// maxShares is how many of the guests may have come by shares.
+	maxShares = 8
+
 	// defaultMaxGuests is the limit of a launch that names none.
 	defaultMaxGuests = 50
 
@@ -141,24 +144,32 @@ func (s *clients) nextInput() (next *attachment) {
 	return next
 }
 
-// makeRoom reports whether another guest may come, a client beside the writer. For one above the limit, the guest
-// that came first of those that are away is forgotten.
-func (s *clients) makeRoom(now time.Time) (forgotten *attachment, ok bool) {
-	guests, away := 0, -1
-	for i, a := range s.all {
+// makeRoom reports whether another guest may come, a client beside the writer, by a share or not. For one above the limit,
+// it returns which guest must be forgotten, if any may: the first of those that are away, or else, for one that has not come
+// by a share, the first that has.
+func (s *clients) makeRoom(now time.Time, share bool) (forget *attachment, ok bool) {
+	var away, shared *attachment
+	guests, shares := 0, 0
+	for _, a := range s.all {
 		if a.role == roleWriter || !a.role.receives() {
 			continue
 		}
-		if guests++; a.away(now) && away < 0 {
-			away = i
+		guests++
+		if a.guest {
+			shares++
+			shared = cmp.Or(shared, a)
+		}
+		if a.away(now) && (a.guest || !share) {
+			away = cmp.Or(away, a)
 		}
 	}
-	if guests >= s.maxGuests && away >= 0 {
-		forgotten = s.all[away]
-		s.remove(forgotten)
-		guests--
+	if guests < s.maxGuests && (!share || shares < maxShares) {
+		return nil, true
 	}
-	return forgotten, guests < s.maxGuests
+	if forget = away; !share {
+		forget = cmp.Or(away, shared)
+	}
+	return forget, forget != nil
 }
 
 // add adds an attachment. It returns those that it displaces.
@@ -214,9 +225,10 @@ func (s *clients) askedBefore(id wire.InstanceID) *attachment {
 	return s.find(id)
 }
 
+// tellWriters tells the writers about another client, but no guest of a share.
 func (s *clients) tellWriters(code byte, about *attachment) {
 	for w := range s.writers() {
-		if w != about {
+		if w != about && !w.guest {
 			w.tell(code, about.presence().String())
 		}
 	}

@@ -113,3 +113,85 @@ func TestInstanceOfAnother(t *testing.T) {
 		})
 	})
 }
+
+// guest attaches by a share for an hour.
+func (w *world) guest(name string, role wire.Role) *client {
+	w.t.Helper()
+	w.instances++
+	share := &wire.Guest{Types: true, Until: time.Now().Add(time.Hour).Unix()}
+	c, conn := w.joinBy(wire.Open{Client: name, Guest: share}, &wire.Attach{
+		Instance: wire.InstanceID{0xfe, byte(w.instances)}, PTY: true, Role: role,
+	})
+	c.run(conn, true)
+	return c
+}
+
+// Shares leave places for others, who get those of guests as well, and of guests who are away other guests do.
+func TestPlacesOfGuests(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, MaxWatchers: maxShares + 2}, func(w *world) {
+		w.attach("a@x")
+		first := w.guest("guest 0", wire.RoleShare)
+		second := w.guest("guest 1", wire.RoleWatch)
+		for range maxShares - 2 {
+			w.guest("guest", wire.RoleWatch)
+		}
+		open := &wire.Open{Client: "guest more", Guest: &wire.Guest{Until: time.Now().Add(time.Hour).Unix()}}
+		more := &wire.Attach{Instance: wire.InstanceID{1}, PTY: true, Role: wire.RoleWatch}
+		var refusal wire.Error
+		m, _ := w.ask(open, more)
+		w.want("one more guest", m, &refusal)
+		second.hangUp()
+		time.Sleep(awayGrace)
+		w.guest("instead", wire.RoleWatch)
+		m, _ = w.ask(open, more)
+		w.want("one more guest", m, &refusal)
+		for range 2 {
+			w.attachAs("b@x", wire.RoleWatch)
+		}
+		w.locked(func(h *Holder) {
+			if h.clients.find(second.instance) != nil || h.clients.find(first.instance) == nil {
+				t.Error("another guest has made room than the one that was away")
+			}
+		})
+		w.attachAs("b@x", wire.RoleWatch)
+		w.locked(func(h *Holder) {
+			if h.clients.find(first.instance) != nil {
+				t.Error("the first guest keeps the place of somebody who has not come by a share")
+			}
+		})
+	})
+}
+
+// A guest who types is told of nobody.
+func TestGuestLearnsOfNobody(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		w.attach("a@x")
+		before := w.attachAs("b@x", wire.RoleWatch)
+		g, own := w.guest("guest", wire.RoleShare), w.attachAs("c@x", wire.RoleShare)
+		w.attachAs("d@x", wire.RoleWatch)
+		before.leave()
+		time.Sleep(time.Second)
+		w.settle()
+		if told := own.told(); len(told) < 2 {
+			t.Errorf("somebody who types is told %q", told)
+		}
+		if told := g.told(); len(told) > 0 {
+			t.Errorf("a guest is told %q", told)
+		}
+	})
+}
+
+// A guest who comes back after the end of its share is refused, though a timer was late.
+func TestGuestComesBackLate(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
+		w.attach("a@x")
+		g := w.guest("guest", wire.RoleWatch)
+		g.hangUp()
+		w.locked(func(h *Holder) { h.clients.find(g.instance).until = time.Now().Unix() })
+		m, _ := w.ask(&wire.Open{}, g.statement())
+		var refusal wire.Error
+		if w.want("a guest who comes back", m, &refusal); refusal.Code != wire.CodeWithdrawn {
+			t.Errorf("told %+v", refusal)
+		}
+	})
+}

@@ -22,7 +22,7 @@ func (h *Holder) newCarrierLocked(a *attachment) {
 	if a.appeared {
 		a.tell(wire.NoticeAppeared, "")
 	}
-	if !a.role.writes() {
+	if !a.role.writes() || a.guest {
 		return
 	}
 	if a.missed != "" {
@@ -95,11 +95,11 @@ func (h *Holder) announceLeftLocked(a *attachment) {
 	}
 }
 
-// makeRoomLocked reports whether another client may come beside the writer.
-func (h *Holder) makeRoomLocked() bool {
-	forgotten, ok := h.clients.makeRoom(time.Now())
+// makeRoomLocked reports whether another client may come beside the writer. It may have to forget one for that.
+func (h *Holder) makeRoomLocked(share bool) bool {
+	forgotten, ok := h.clients.makeRoom(time.Now(), share)
 	if forgotten != nil {
-		h.typing.Leave(forgotten.number)
+		h.leaveLocked(forgotten)
 	}
 	return ok
 }

@@ -36,6 +36,9 @@ func (h *Holder) resumeLocked(r *wire.Resume) (answer wire.Body, carry func(carr
 
 // refusalLocked returns what a client is told that comes back and is not the writer, or nil.
 func (h *Holder) refusalLocked(a *attachment) *wire.Error {
+	if a.guest && time.Now().Unix() >= a.until { // timers stop while the machine sleeps
+		h.endGuestLocked(a)
+	}
 	switch a.role {
 	case roleDisplaced:
 		return &wire.Error{Code: wire.CodeDisplaced, Text: a.displacedBy}
