@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +24,13 @@ type enrolledKey struct {
 	*auth.Enrolled
 	err    error // why it says nothing, unless there is no file
 	issuer int   // the number of the query about the key that has enrolled it, or -1
+}
+
+// unread reports whether the disk did not give the file, of whose key nothing is known then.
+func (k enrolledKey) unread() bool {
+	return slices.ContainsFunc([]error{syscall.EIO, syscall.ESTALE, syscall.EACCES, syscall.ENFILE}, func(err error) bool {
+		return errors.Is(k.err, err)
+	})
 }
 
 // findEnrolled returns the enrolled keys among those of the queries, and further queries about who has enrolled them.

@@ -122,6 +122,9 @@ func (r *request) search() (*answer, error) {
 	s.User, s.CAAlgorithms = r.User, r.Sources.CAAlgorithms
 	var problems []string
 	unread := false
+	for _, key := range enrolled {
+		unread = unread || key.unread()
+	}
 	read := func(file string) ([]byte, error) {
 		content, err := readOwn(file, r.UID, r.Home, r.Sources.Lax)
 		if err != nil {

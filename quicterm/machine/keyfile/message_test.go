@@ -3,7 +3,10 @@
 package keyfile
 
 import (
+	"errors"
+	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -73,6 +76,20 @@ func TestShort(t *testing.T) {
 	} {
 		if got := short(text); got != want {
 			t.Errorf("%.20q: got %.20q of %d bytes", text, got, len(got))
+		}
+	}
+}
+
+// A disk that does not give the file of an enrolled key says nothing about the key; a file that is strange refuses it.
+func TestEnrolledKeyUnread(t *testing.T) {
+	for err, want := range map[error]bool{
+		nil: false, syscall.ELOOP: false, errors.New("others may use it"): false, syscall.EIO: true, syscall.ESTALE: true,
+	} {
+		if err != nil {
+			err = fmt.Errorf("keys: %w", err)
+		}
+		if got := (enrolledKey{err: err}).unread(); got != want {
+			t.Errorf("%v: unread %v, want %v", err, got, want)
 		}
 	}
 }
