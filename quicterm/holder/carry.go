@@ -146,6 +146,7 @@ func (h *Holder) receivedLocked(a *attachment) {
 		h.clients.release()
 		h.gate.Changed()
 	}
+	h.skipFloodLocked(a)
 	h.endIfKnownLocked(a)
 	for _, n := range a.endpoint.TakeNotices() {
 		switch {

@@ -144,16 +144,16 @@ func (h *Holder) skipToPresentLocked(a *attachment, lines int) {
 	a.driver.Wake()
 }
 
-func (h *Holder) skipFloodLocked(now time.Time) {
-	for _, a := range h.clients.all {
-		if !a.skips || a.resting || !a.role.receives() || !a.connected() ||
-			a.endpoint.Acked() < a.skippedTo || a.endpoint.Unacked() <= h.clients.mostBehind(a) {
-			continue
-		}
-		h.skipToPresentLocked(a, 0)
-		if !a.role.writes() {
-			h.restLocked(a)
-		}
+// skipFloodLocked skips output that a client is too far behind with, if nobody waits for it. One that has not got to where
+// the last skip ended is not skipped again before.
+func (h *Holder) skipFloodLocked(a *attachment) {
+	if !a.skips || a.resting || !a.role.receives() || !a.connected() ||
+		a.endpoint.Acked() < a.skippedTo || a.endpoint.Unacked() <= h.clients.mostBehind(a) {
+		return
+	}
+	h.skipToPresentLocked(a, 0)
+	if !a.role.writes() {
+		h.restLocked(a)
 	}
 }
 

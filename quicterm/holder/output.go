@@ -84,7 +84,9 @@ func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
 			now := time.Now()
 			h.reading = reading{last: now, bytes: h.reading.bytes + uint64(n)}
 			h.lookForOwnerLocked(now)
-			h.skipFloodLocked(now)
+			for _, a := range h.clients.all {
+				h.skipFloodLocked(a)
+			}
 			h.hints.progress.changed(now)
 			h.hints.lookLaterLocked(now)
 			if h.launch.PTY {

@@ -74,6 +74,24 @@ func TestSkipKeepsPrompt(t *testing.T) {
 	})
 }
 
+// A client for which a flood is skipped is skipped again when it gets there, also if the program has fallen silent.
+func TestSkipSilentFlood(t *testing.T) {
+	inBubble(t, wire.Launch{PTY: true, Buffer: 16 << 20}, func(w *world) {
+		a, conn := w.joinWith("a@x", &wire.Attach{
+			Instance: wire.InstanceID{1}, PTY: true, Size: wire.Size{Cols: 80, Rows: 24}, Skip: true,
+		})
+		all := lines(3 << 20)
+		for done := w.printing(all); !done(); {
+			time.Sleep(time.Second)
+		}
+		a.run(slow{conn}, true)
+		time.Sleep(time.Minute)
+		if n := len(a.output()); n > 1<<20 {
+			t.Errorf("%d bytes of %d are sent to a client that is far behind", n, len(all))
+		}
+	})
+}
+
 // A client that skips all the time gets no more than that: little memory is used, and the
 // program waits again when it stops.
 func TestSkipFlood(t *testing.T) {

@@ -74,8 +74,9 @@ func playOffline(t *testing.T, d *desk) {
 	v.enter("for i in $(seq 1 1 400); do echo line $i; sleep 0.01; done; echo en''d\r")
 	v.await("line 20")
 	r.cmd.Process.Signal(syscall.SIGSTOP)
+	v.enter("\r") // to which there is no answer, soon
 	v.awaitStatus("since")
-	time.Sleep(3 * time.Second) // it is away, and nothing is to happen
+	time.Sleep(time.Second) // it is away, and nothing is to happen
 	r.cmd.Process.Signal(syscall.SIGCONT)
 	v.await(`(?m)^end`)
 	v.awaitStatus(`^$`)
