@@ -272,7 +272,8 @@ func TestEventsExec(t *testing.T) {
 		t.Fatal(err)
 	}
 	errs.Await(t, 0, regexp.MustCompile("(?s)(exit status 1.*){3}"))
-	for deadline := time.Now().Add(rig.Patience); !strings.Contains(h.Read("got"), `"exited"`); time.Sleep(10 * time.Millisecond) {
+	last := regexp.MustCompile(`"exited".*\n0\n0\n$`)
+	for deadline := time.Now().Add(rig.Patience); !last.MatchString(h.Read("got")); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no end: %s", h.Read("got"))
 		}
