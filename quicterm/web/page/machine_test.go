@@ -63,8 +63,15 @@ func newMachine(t *testing.T) *machine {
 		if m.daemon.ProcessState != nil { // a test has failed while it was away
 			m.start(t)
 		}
-		for _, id := range m.sessions(t) {
-			m.run(t, "kill", ".", id)
+		// What was hung up is kept for who asks how it has ended: it is killed again.
+		for until := time.Now().Add(patience); time.Now().Before(until); {
+			all := m.sessions(t, true)
+			if all == nil {
+				break
+			}
+			for _, id := range all {
+				m.run(t, "kill", ".", id)
+			}
 		}
 		m.daemon.Process.Kill()
 		m.daemon.Wait()
@@ -146,15 +153,15 @@ func (m *machine) run(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// sessions returns the ids of the sessions that run.
-func (m *machine) sessions(t *testing.T) (ids []string) {
+// sessions returns the ids of the sessions that run, or of all.
+func (m *machine) sessions(t *testing.T, all bool) (ids []string) {
 	t.Helper()
 	var listed []struct{ ID, State string }
 	if err := json.Unmarshal([]byte(m.run(t, "ls", "--json")), &listed); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range listed {
-		if s.State == "attached" || s.State == "detached" {
+		if all || s.State == "attached" || s.State == "detached" {
 			ids = append(ids, s.ID)
 		}
 	}

@@ -71,7 +71,7 @@ func playRestart(t *testing.T, d *desk) {
 // Output of a time without a network is there afterwards. The relay that does not run is one.
 func playOffline(t *testing.T, d *desk) {
 	v, r := d.prompt(t)
-	v.enter("for i in $(seq 1 1 400); do echo line $i; sleep 0.01; done; echo en''d\r")
+	v.enter("for i in $(seq 100); do echo line $i; sleep 0.02; done; echo en''d\r")
 	v.await("line 20")
 	r.cmd.Process.Signal(syscall.SIGSTOP)
 	v.enter("\r") // to which there is no answer, soon
@@ -125,9 +125,9 @@ func playHistory(t *testing.T, d *desk) {
 func playFlood(t *testing.T, d *desk) {
 	v, _ := d.prompt(t)
 	began := time.Now()
-	v.enter("seq 700000; echo en''d\r") // 4.8 MB
+	v.enter("seq 250000; echo en''d\r") // 1.6 MB
 	v.await(`(?m)^end`)
-	t.Logf("4.8 MB: %v", time.Since(began).Round(time.Millisecond))
+	t.Logf("1.6 MB: %v", time.Since(began).Round(time.Millisecond))
 	v.wantSame(v.session(), "1000")
 }
 
