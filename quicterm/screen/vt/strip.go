@@ -158,7 +158,7 @@ func (s *stripHandler) String(kind byte, data []byte, part Part) {
 	switch {
 	case s.drop, first && part&Cancelled != 0:
 	case part&Cancelled != 0:
-		s.add("\x18")
+		s.add(body, "\x18")
 	case part&Last != 0:
 		s.add(body, "\x1b\\")
 	default:
