@@ -104,7 +104,7 @@ func (d *desk) visit(t *testing.T, url string) *view {
 		if err := page.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		for _, id := range d.sessions(t, false) {
+		for _, id := range d.sessions(t) {
 			d.run(t, "kill", ".", id)
 		}
 		cancel()
@@ -240,7 +240,7 @@ func difference(page, holder cells) string {
 // session returns the only session.
 func (v *view) session() string {
 	v.t.Helper()
-	ids := v.desk.sessions(v.t, false)
+	ids := v.desk.sessions(v.t)
 	if len(ids) != 1 {
 		v.t.Fatalf("sessions: %q", ids)
 	}

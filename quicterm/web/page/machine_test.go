@@ -60,21 +60,9 @@ func newMachine(t *testing.T) *machine {
 	m.configure(t, freeAddress(t))
 	m.start(t)
 	t.Cleanup(func() {
-		if m.daemon.ProcessState != nil { // a test has failed while it was away
-			m.start(t)
-		}
-		// What was hung up is kept for who asks how it has ended: it is killed again.
-		for until := time.Now().Add(patience); time.Now().Before(until); {
-			all := m.sessions(t, true)
-			if all == nil {
-				break
-			}
-			for _, id := range all {
-				m.run(t, "kill", ".", id)
-			}
-		}
 		m.daemon.Process.Kill()
 		m.daemon.Wait()
+		m.endHolders(t)
 	})
 	return m
 }
@@ -153,15 +141,39 @@ func (m *machine) run(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// sessions returns the ids of the sessions that run, or of all.
-func (m *machine) sessions(t *testing.T, all bool) (ids []string) {
+// endHolders ends the processes of all sessions, also of those that are over and wait for a page that is gone, to be told.
+func (m *machine) endHolders(t *testing.T) {
+	sockets, err := filepath.Glob(m.dir + "/r/*/*.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range sockets {
+		c, err := net.Dial("unix", name)
+		if err != nil {
+			continue // it has ended
+		}
+		raw, err := c.(*net.UnixConn).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw.Control(func(fd uintptr) {
+			if peer, err := syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); err == nil {
+				syscall.Kill(int(peer.Pid), syscall.SIGTERM)
+			}
+		})
+		c.Close()
+	}
+}
+
+// sessions returns the ids of the sessions that run.
+func (m *machine) sessions(t *testing.T) (ids []string) {
 	t.Helper()
 	var listed []struct{ ID, State string }
 	if err := json.Unmarshal([]byte(m.run(t, "ls", "--json")), &listed); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range listed {
-		if all || s.State == "attached" || s.State == "detached" {
+		if s.State == "attached" || s.State == "detached" {
 			ids = append(ids, s.ID)
 		}
 	}
