@@ -170,7 +170,8 @@ var packages = []struct {
 		imports: "buffer quicterm/screen/marks quicterm/wire",
 	},
 	{
-		path: "quicterm/holder/persist", role: "a file a session, which a process holds; knows no session and no wire",
+		path: "quicterm/holder/persist", role: "what the disk has of a session: a file, which its process holds; knows no terminal",
+		imports: "quicterm/machine/rundir quicterm/wire golang.org/x/sys",
 	},
 	{
 		path: "quicterm/machine/keyring", role: "the kernel's keyrings of processes; knows no key",
@@ -205,10 +206,19 @@ var packages = []struct {
 	},
 	{path: "quicterm/machine/systemd/systemdtest", role: "boots a real systemd for tests; knows nothing of what runs on it"},
 	{
+		path: "quicterm/holder/socket", role: "the unix socket of a holder, and requests to it; interprets none",
+		imports: "migrate/carrier/unixsock quicterm/machine/rundir quicterm/wire golang.org/x/sys",
+	},
+	{
+		path: "quicterm/holder/spawn", role: "starts the processes of holders; knows nothing of what they do",
+		imports: "quicterm/holder/socket quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam quicterm/wire",
+	},
+	{
 		path: "quicterm/holder", role: "keeps a session; knows no network",
 		imports: `quicterm/machine/enrolled buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth quicterm/holder/events quicterm/holder/persist
-			quicterm/holder/program quicterm/holder/typing quicterm/machine/floodlog quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam
-			quicterm/machine/rundir quicterm/screen quicterm/session quicterm/session/driver quicterm/session/gate quicterm/wire golang.org/x/sys`,
+			quicterm/holder/program quicterm/holder/typing quicterm/machine/floodlog quicterm/machine/memory quicterm/machine/pam
+			quicterm/machine/rundir quicterm/screen quicterm/session quicterm/session/driver quicterm/session/gate quicterm/wire
+			quicterm/holder/socket quicterm/holder/spawn golang.org/x/sys`,
 		tests: "bench/bubble migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2 golang.org/x/crypto",
 	},
 	{
@@ -222,7 +232,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/holder/holdertest", role: "holders in memory, for tests of servers",
-		imports: "quicterm/machine/enrolled migrate/carrier migrate/carrier/carriertest migrate/carrier/pipe quicterm/machine/account quicterm/holder quicterm/machine/keyfile quicterm/machine/memory quicterm/wire",
+		imports: "quicterm/machine/enrolled migrate/carrier migrate/carrier/carriertest migrate/carrier/pipe quicterm/machine/account quicterm/holder quicterm/machine/keyfile quicterm/machine/memory quicterm/wire quicterm/holder/spawn",
 		tests:   "quicterm/holder/programtest",
 	},
 	{
@@ -244,10 +254,10 @@ var packages = []struct {
 	{
 		path: "quicterm/monitor", role: "the half of a daemon that has its rights: lets clients in, and reaches holders; talks to no client",
 		imports: `quicterm/machine/enrolled configs migrate/carrier quicterm/machine/account quicterm/auth quicterm/doctor
-			quicterm/machine/floodlog quicterm/holder quicterm/machine/memory
+			quicterm/machine/floodlog quicterm/machine/memory
 			quicterm/monitor/access quicterm/monitor/keys quicterm/prometheus quicterm/monitor/ports quicterm/monitor/privsep quicterm/monitor/processes
 			quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir quicterm/machine/sshd quicterm/machine/systemd
-			quicterm/quota quicterm/wire golang.org/x/crypto golang.org/x/sync golang.org/x/sys`,
+			quicterm/quota quicterm/wire quicterm/holder/persist quicterm/holder/socket golang.org/x/crypto golang.org/x/sync golang.org/x/sys`,
 		tests: `bench/bubble migrate/carrier/unixsock quicterm/holder/holdertest quicterm/holder/programtest github.com/fxamacker/cbor/v2
 			pgregory.net/rapid`,
 	},
@@ -261,9 +271,9 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/monitor/processes", role: "finds, asks and starts holders; decides nothing about who gets in",
-		imports: `migrate/carrier quicterm/doctor quicterm/holder quicterm/machine/account quicterm/machine/command quicterm/machine/floodlog
+		imports: `migrate/carrier quicterm/doctor quicterm/machine/account quicterm/machine/command quicterm/machine/floodlog
 			quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam quicterm/machine/rundir
-			quicterm/machine/systemd quicterm/quota quicterm/wire golang.org/x/sync`,
+			quicterm/machine/systemd quicterm/quota quicterm/wire quicterm/holder/socket quicterm/holder/spawn golang.org/x/sync`,
 		tests: "quicterm/holder/holdertest quicterm/machine/keyfile",
 	},
 	{
@@ -298,7 +308,7 @@ var packages = []struct {
 		path: "quicterm/e2e", role: "tests of the programs as people use them",
 		tests: `quicterm/web/link bench/netem bench/rig bench/work buffer configs migrate/carrier migrate/carrier/quic
 			migrate/carrier/sealed migrate/carrier/tcp quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/drive
-			quicterm/holder quicterm/screen quicterm/machine/keyring quicterm/machine/systemd/systemdtest quicterm/wire github.com/creack/pty
+			quicterm/screen quicterm/machine/keyring quicterm/machine/systemd/systemdtest quicterm/wire quicterm/holder/socket github.com/creack/pty
 			github.com/coder/websocket github.com/modelcontextprotocol/go-sdk golang.org/x/crypto golang.org/x/sys golang.org/x/term`,
 	},
 
@@ -331,13 +341,13 @@ var packages = []struct {
 		imports: `quicterm/web/link configs quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/client/reach
 			quicterm/doctor quicterm/drive quicterm/mcp quicterm/client/install quicterm/terminal/predict quicterm/machine/rundir quicterm/screen
 			quicterm/screen/marks quicterm/screen/picture quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/web quicterm/web/link quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term rsc.io/qr`,
-		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder github.com/rogpeppe/go-internal",
+		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder/socket github.com/rogpeppe/go-internal",
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
 		imports: `configs quicterm/client/bootstrap quicterm/machine/confine quicterm/doctor quicterm/holder quicterm/machine/keyfile quicterm/machine/logqueue
 			quicterm/machine/memory quicterm/monitor quicterm/monitor/access quicterm/monitor/privsep quicterm/machine/pam quicterm/machine/rundir quicterm/server quicterm/machine/systemd
-			quicterm/version quicterm/wire github.com/spf13/cobra`,
+			quicterm/version quicterm/wire quicterm/holder/spawn github.com/spf13/cobra`,
 		tests: "cmd/dist/man",
 	},
 	{
@@ -406,7 +416,7 @@ var packages = []struct {
 		path: "bench/work", role: "what is done in sessions, and what is measured of it",
 		imports: `bench/barestream bench/measure bench/netem bench/program bench/rig bench/screen bench/topology buffer
 			migrate/carrier migrate/carrier/quic migrate/netmon quicterm/auth quicterm/client quicterm/holder
-			quicterm/holder/programtest quicterm/machine/rundir quicterm/screen quicterm/wire golang.org/x/term`,
+			quicterm/holder/programtest quicterm/machine/rundir quicterm/screen quicterm/wire quicterm/holder/socket quicterm/holder/spawn golang.org/x/term`,
 		tests: "github.com/creack/pty",
 	},
 	{path: "bench/bubble", role: "lets tests run bubbles of synctest under the race detector"},
@@ -418,7 +428,7 @@ var packages = []struct {
 	{path: "bench/result", role: "the records that measurements leave"},
 	{
 		path: "bench/rig", role: "a host, a daemon and a terminal, for tests and measurements",
-		imports: `bench/netem quicterm/session/gate quicterm/holder quicterm/wire github.com/creack/pty
+		imports: `bench/netem quicterm/session/gate quicterm/wire quicterm/holder/socket github.com/creack/pty
 			golang.org/x/crypto golang.org/x/sys`,
 	},
 }

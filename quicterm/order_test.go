@@ -21,10 +21,10 @@ import (
 // system stand for those of all systems.
 var orders = map[string]string{
 	"quicterm/holder": `doc timers program attachment clients owner
-		event persist emulator snapshot draw hint progress pressure log record
+		event emulator snapshot draw hint progress pressure log record
 		catchup lifetime activity size members input output
 		revoke carry resume attach requests
-		ask start system_linux lost holder serve main`,
+		system_linux holder serve main`,
 }
 
 func TestFilesBuildOnThoseBefore(t *testing.T) {

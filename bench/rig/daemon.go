@@ -23,7 +23,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -187,7 +187,7 @@ func EndSessions(sockets string) error {
 	names, err := filepath.Glob(sockets)
 	for _, name := range names {
 		for until := time.Now().Add(Patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
-			if _, err := holder.Ask(context.Background(), name, uint32(os.Getuid()), &wire.Open{}, kill); err != nil {
+			if _, err := socket.Ask(context.Background(), name, uint32(os.Getuid()), &wire.Open{}, kill); err != nil {
 				break // it is gone
 			}
 		}

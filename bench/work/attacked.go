@@ -18,7 +18,7 @@ import (
 	"github.com/quicterm/quicterm/bench/measure"
 	"github.com/quicterm/quicterm/bench/program"
 	"github.com/quicterm/quicterm/bench/rig"
-	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -111,7 +111,7 @@ func floodNetwork(j *Job) *rig.Namespace {
 func someSession(j *Job) wire.SessionID {
 	sockets, _ := filepath.Glob(j.Host.Path("run/*/*.sock"))
 	for _, s := range sockets {
-		if id, ok := holder.ParseSocketName(filepath.Base(s)); ok {
+		if id, ok := socket.ParseName(filepath.Base(s)); ok {
 			return id
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/quicterm/quicterm/bench/measure"
 	"github.com/quicterm/quicterm/bench/rig"
-	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 )
 
 // A daemonWatch looks again and again at what a daemon takes. It yields the most that it has
@@ -76,7 +76,7 @@ func helpers(daemon int) (n int) {
 	for _, pid := range measure.Children(daemon) {
 		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if fields := bytes.Split(args, []byte{0}); err == nil &&
-			(len(fields) < 2 || string(fields[1]) != holder.Command && string(fields[1]) != "network") {
+			(len(fields) < 2 || string(fields[1]) != spawn.Command && string(fields[1]) != "network") {
 			n++
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -43,7 +43,7 @@ func fakeHolders(dir string, number int) error {
 	err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(program.StrangerUID), syscall.Setuid(program.StrangerUID))
 	for n := range number {
 		if err == nil {
-			err = fakeHolder(filepath.Join(dir, holder.SocketName(wire.SessionID{byte(n >> 8), byte(n)})))
+			err = fakeHolder(filepath.Join(dir, socket.Name(wire.SessionID{byte(n >> 8), byte(n)})))
 		}
 	}
 	return err

@@ -14,6 +14,7 @@ import (
 	qtclient "github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -77,16 +78,16 @@ func (i *inside) open(streams qtclient.Streams) *qtclient.Session {
 	i.opened++
 	launch := wire.Launch{ID: wire.SessionID{byte(n >> 8), byte(n)}, Name: fmt.Sprintf("inside%d", n), Buffer: 1 << 20,
 		PTY: true, ExitedTTL: time.Second}
-	socket, err := holder.Listen(rundir.Base(i.host.Path("run")), holder.SocketName(launch.ID))
+	listening, err := socket.Listen(rundir.Base(i.host.Path("run")), socket.Name(launch.ID))
 	if err != nil {
 		i.t.Fatal(err)
 	}
 	keeper := holder.New(launch, programtest.NewEcho(true), slog.New(slog.DiscardHandler))
 	i.wg.Go(func() {
 		var serving sync.WaitGroup
-		serving.Go(func() { keeper.Serve(socket) })
+		serving.Go(func() { keeper.Serve(listening) })
 		keeper.Run()
-		socket.Close()
+		listening.Close()
 		serving.Wait()
 	})
 	i.t.Cleanup(func() { keeper.Handle(&wire.Open{}, i.kill) })

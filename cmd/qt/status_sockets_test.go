@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/client"
-	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 )
 
@@ -88,7 +88,7 @@ func TestServeStatus(t *testing.T) {
 	}
 	paths, _ := filepath.Glob(filepath.Join(dir, "client-*.sock"))
 	for _, path := range paths {
-		if _, ok := holder.ParseSocketName(filepath.Base(path)); ok {
+		if _, ok := socket.ParseName(filepath.Base(path)); ok {
 			t.Errorf("a daemon takes %s for the socket of a session", path)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
 	"github.com/quicterm/quicterm/quicterm/machine/logqueue"
 	"github.com/quicterm/quicterm/quicterm/machine/pam"
@@ -100,7 +101,7 @@ func holdCommand() *cobra.Command {
 	var level, base, login string
 	var ownLog bool
 	c := &cobra.Command{
-		Use:    holder.Command,
+		Use:    spawn.Command,
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -119,7 +120,7 @@ func holdCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&level, "log-level", "info", "")
-	c.Flags().BoolVar(&ownLog, holder.OwnLogFlag[2:], false, "")
+	c.Flags().BoolVar(&ownLog, spawn.OwnLogFlag[2:], false, "")
 	c.Flags().StringVar(&base, logBaseFlag, "", "")
 	c.Flags().StringVar(&login, pam.SessionFlag[2:], "", "")
 	return c

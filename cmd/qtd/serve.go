@@ -18,6 +18,7 @@ import (
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/doctor"
 	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
 	"github.com/quicterm/quicterm/quicterm/monitor"
@@ -137,7 +138,7 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	}
 	cfg.Local.Args = []string{"--log-level", settings.LogLevel}
 	if granted { // the same is true of what holders inherit
-		cfg.Local.Args = append(cfg.Local.Args, holder.OwnLogFlag, "--"+logBaseFlag, settings.RuntimeDir)
+		cfg.Local.Args = append(cfg.Local.Args, spawn.OwnLogFlag, "--"+logBaseFlag, settings.RuntimeDir)
 	}
 	daemon, err := monitor.New(cfg)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/quicterm/quicterm/bench/rig"
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/quic"
-	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -137,7 +137,7 @@ func TestHostileAccount(t *testing.T) {
 // have.
 func fakeHolder(t *testing.T, h *rig.Host, id wire.SessionID, answered *atomic.Int64) {
 	t.Helper()
-	path := h.Path(fmt.Sprintf("run/%d/%s", os.Getuid(), holder.SocketName(id)))
+	path := h.Path(fmt.Sprintf("run/%d/%s", os.Getuid(), socket.Name(id)))
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func (e *emulator) drawAll() {
 		}
 		e.markLocked()
 		e.commandLocked()
-		e.h.keeper.change()
+		e.h.keeper.Change()
 		e.h.clients.drawn = e.next
 		e.h.clients.release()
 		if e.behind && !e.awaitsDrawingLocked() {

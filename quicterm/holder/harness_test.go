@@ -18,6 +18,8 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier"
 	"github.com/quicterm/quicterm/migrate/carrier/carriertest"
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/machine/pam"
 	"github.com/quicterm/quicterm/quicterm/session/driver"
@@ -28,7 +30,7 @@ import (
 // executable.
 func TestMain(m *testing.M) {
 	switch {
-	case len(os.Args) > 1 && os.Args[1] == Command:
+	case len(os.Args) > 1 && os.Args[1] == spawn.Command:
 		if err := Main(slog.New(slog.DiscardHandler), "test", ""); err != nil {
 			os.Exit(1)
 		}
@@ -56,7 +58,7 @@ type world struct {
 	h           *Holder
 	log         *logbook
 	program     *programtest.Stub // nil if it is a real one
-	socket      *Socket           // nil if there is none
+	socket      *socket.Socket    // nil if there is none
 	path        string            // of the socket
 	timeout     time.Duration
 	memory      func() (memory.State, error) // of the machine, or nil
@@ -147,7 +149,7 @@ func (w *world) ask(open *wire.Open, request wire.Body) (wire.Message, carrier.C
 		w.t.Fatal(err)
 	}
 	if w.path != "" {
-		answer, c, err := Carry(w.t.Context(), w.path, uint32(os.Geteuid()), open, m, true)
+		answer, c, err := socket.Carry(w.t.Context(), w.path, uint32(os.Geteuid()), open, m, true)
 		if err != nil {
 			w.t.Fatal(err)
 		}

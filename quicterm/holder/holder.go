@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/holder/persist"
 	"github.com/quicterm/quicterm/quicterm/holder/typing"
 	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
 	"github.com/quicterm/quicterm/quicterm/session/gate"
@@ -38,7 +39,7 @@ type Holder struct {
 	typing    typing.Queue
 	life      lifetime
 	events    happenings
-	keeper    *keeper // nil if nothing is kept on disk
+	keeper    *persist.Keeper // nil if nothing is kept on disk
 
 	denials *floodlog.Log // of resumes: who knows the session's id can cause any number of them
 
@@ -58,7 +59,7 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 		launch:  launch,
 		log:     log.With("session", launch.Name, "id", launch.ID.String()[:8]),
 		created: now,
-		boot:    CurrentBoot().Mark(launch.ID),
+		boot:    persist.CurrentBoot().Mark(launch.ID),
 		program: p,
 		denials: floodlog.New(1),
 		ring:    ring,
@@ -98,7 +99,7 @@ func (h *Holder) Run() {
 		h.running.Go(func() { h.pressure.loop(h.end) })
 	}
 	if h.keeper != nil {
-		go h.keeper.loop() // it may end after Run if the disk hangs
+		go h.keeper.Run() // it may end after Run if the disk hangs
 	}
 	<-h.end
 	h.program.Close()
@@ -107,4 +108,4 @@ func (h *Holder) Run() {
 }
 
 // Forget removes what the disk has of a session whose Run has returned. It waits for a slow disk.
-func (h *Holder) Forget() { h.keeper.remove() }
+func (h *Holder) Forget() { h.keeper.Remove() }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -110,13 +111,13 @@ func TestKillWithoutClient(t *testing.T) {
 	})
 }
 
-// A program that survives the hangup is killed after killGrace.
+// A program that survives the hangup is killed after spawn.KillGrace.
 func TestKillOfStubbornProgram(t *testing.T) {
 	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
 		w.program.IgnoreSignals()
 		start := time.Now()
 		go func() {
-			time.Sleep(killGrace - time.Nanosecond)
+			time.Sleep(spawn.KillGrace - time.Nanosecond)
 			w.wantSignals("at first", syscall.SIGHUP)
 			time.Sleep(time.Nanosecond)
 			w.wantSignals("after a while", syscall.SIGHUP, syscall.SIGKILL)
@@ -127,7 +128,7 @@ func TestKillOfStubbornProgram(t *testing.T) {
 			t.Errorf("told %q after %v", e.Text, time.Since(start))
 		}
 		go func() {
-			time.Sleep(killGrace)
+			time.Sleep(spawn.KillGrace)
 			w.wantSignals("when it is killed again", syscall.SIGHUP, syscall.SIGKILL, syscall.SIGHUP, syscall.SIGKILL)
 			w.program.End(137)
 		}()

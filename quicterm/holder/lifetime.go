@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -60,7 +61,7 @@ func (h *Holder) presenceChangedLocked() {
 // stateChangedLocked makes waiters and limitLoop look at the session again.
 func (h *Holder) stateChangedLocked() {
 	h.gate.Changed()
-	h.keeper.change()
+	h.keeper.Change()
 	wake(h.life.changed)
 }
 
@@ -98,7 +99,7 @@ func (h *Holder) hangupLocked(why string) {
 	h.program.Hangup(syscall.SIGHUP)
 	if !h.life.killPending {
 		h.life.killPending = true
-		h.afterLocked(killGrace, func() {
+		h.afterLocked(spawn.KillGrace, func() {
 			h.life.killPending = false
 			h.program.Hangup(syscall.SIGKILL)
 		})

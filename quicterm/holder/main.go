@@ -18,7 +18,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/quicterm/quicterm/quicterm/holder/persist"
 	"github.com/quicterm/quicterm/quicterm/holder/program"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/machine/enrolled"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/machine/pam"
@@ -26,7 +29,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// Main is the main function of a holder's process, which Start has started. It returns when
+// Main is the main function of a holder's process, which package spawn has started. It returns when
 // the session is over. software is the name and version that daemons are told. If login, the value of
 // [pam.SessionFlag], is not empty, the program runs in that session of PAM.
 func Main(log *slog.Logger, software, login string) error {
@@ -38,7 +41,7 @@ func Main(log *slog.Logger, software, login string) error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE,
 		syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	syscall.Umask(0o022)
-	reply := os.NewFile(replyFD, "reply")
+	reply := os.NewFile(spawn.ReplyFD, "reply")
 	var opened *pam.Session
 	var err error
 	if login != "" {
@@ -51,10 +54,10 @@ func Main(log *slog.Logger, software, login string) error {
 	case launch.Keys != nil:
 		return replyTask(reply, func() (wire.Body, error) { return enrolled.Do(launch.Keys) })
 	case launch.Persist != nil && launch.Persist.Task != wire.PersistKeep:
-		return replyTask(reply, func() (wire.Body, error) { return answerRecords(launch, log) })
+		return replyTask(reply, func() (wire.Body, error) { return persist.Answer(launch, log) })
 	}
 	var h *Holder
-	var s *Socket
+	var s *socket.Socket
 	if err == nil {
 		h, s, err = begin(launch, opened, log)
 	}
@@ -82,13 +85,13 @@ func Main(log *slog.Logger, software, login string) error {
 // OpenLogin is the main function of a process of root that becomes a holder: see [pam.Open]. It returns
 // only on errors, which the daemon is told.
 func OpenLogin(args []string) error {
-	CloseInherited(socketFD + 1)
-	err := pam.Open(args, replyFD, socketFD)
-	return errors.Join(err, wire.Send(os.NewFile(replyFD, "reply"), &wire.Error{Text: err.Error()}))
+	CloseInherited(spawn.SocketFD + 1)
+	err := pam.Open(args, spawn.ReplyFD, spawn.SocketFD)
+	return errors.Join(err, wire.Send(os.NewFile(spawn.ReplyFD, "reply"), &wire.Error{Text: err.Error()}))
 }
 
 func readLaunch() (*wire.Launch, error) {
-	syscall.CloseOnExec(replyFD)
+	syscall.CloseOnExec(spawn.ReplyFD)
 	launch := new(wire.Launch)
 	m, err := wire.Read(os.Stdin, wire.MaxMessage)
 	if err == nil {
@@ -102,7 +105,7 @@ func readLaunch() (*wire.Launch, error) {
 
 // replyTask does what this process was started for, and ends.
 func replyTask(reply *os.File, do func() (wire.Body, error)) error {
-	CloseInherited(replyFD + 1)
+	CloseInherited(spawn.ReplyFD + 1)
 	answer, err := do()
 	if err != nil {
 		answer = &wire.Error{Text: err.Error()}
@@ -122,13 +125,13 @@ func (h *Holder) keepOnTerm() {
 		h.gate.Lock()
 		h.life.stopping = !h.life.exited
 		h.gate.Unlock()
-		h.keeper.writeLast()
+		h.keeper.WriteLast()
 		signal.Reset(syscall.SIGTERM)
 		syscall.Kill(os.Getpid(), syscall.SIGTERM)
 	}()
 }
 
-func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, *Socket, error) {
+func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, *socket.Socket, error) {
 	s, err := openSocket(launch)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make socket: %w", err)
@@ -155,15 +158,15 @@ func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, 
 }
 
 // openSocket makes the socket, or takes over the one that the daemon has bound.
-func openSocket(launch *wire.Launch) (*Socket, error) {
-	base, name := rundir.Base(launch.Base), SocketName(launch.ID)
+func openSocket(launch *wire.Launch) (*socket.Socket, error) {
+	base, name := rundir.Base(launch.Base), socket.Name(launch.ID)
 	if launch.Socket == "" {
-		CloseInherited(replyFD + 1)
-		return Listen(base, name)
+		CloseInherited(spawn.ReplyFD + 1)
+		return socket.Listen(base, name)
 	}
-	syscall.CloseOnExec(socketFD)
-	CloseInherited(socketFD + 1)
-	return adopt(base, name, os.NewFile(socketFD, launch.Socket), launch.Socket)
+	syscall.CloseOnExec(spawn.SocketFD)
+	CloseInherited(spawn.SocketFD + 1)
+	return socket.Adopt(base, name, os.NewFile(spawn.SocketFD, launch.Socket), launch.Socket)
 }
 
 // freeStdin replaces standard input, on which the launch came, by the null device.

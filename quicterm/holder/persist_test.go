@@ -4,9 +4,7 @@ package holder
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,7 +53,7 @@ func TestKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "sessions")
 	inBubble(t, keptIn(dir), func(w *world) {
 		w.print("hello")
-		time.Sleep(2 * keepDelay)
+		time.Sleep(2 * persist.Delay)
 		if content := records(t, dir); !strings.Contains(content, "hello") {
 			t.Errorf("the record is %q", content)
 		}
@@ -65,45 +63,23 @@ func TestKept(t *testing.T) {
 			w.print(fmt.Sprintf("%s%s\r\n", lines[i], bytes.Repeat([]byte(" text"), 400)))
 			time.Sleep(100 * time.Millisecond)
 			content := records(t, dir)
-			if size := len(content); size > maxKeptScreen+1<<10 {
+			if size := len(content); size > persist.MaxScreen+1<<10 {
 				t.Fatalf("%d bytes on disk", size)
 			}
 			if i%50 == 0 && i > 150 && !slices.ContainsFunc(lines[i-110:], func(line string) bool { return strings.Contains(content, line) }) {
 				t.Errorf("after %d lines the record has none of the last 110", i)
 			}
 		}
-		time.Sleep(2 * keepDelay)
+		time.Sleep(2 * persist.Delay)
 		if content := records(t, dir); !strings.Contains(content, "599 text") {
 			t.Error("the record has not the end of the output")
 		}
 		w.locked(func(h *Holder) { h.clearHistoryLocked("a@x") })
 		w.print("\x1b[2J\x1b[Hafter")
-		time.Sleep(2 * keepDelay)
+		time.Sleep(2 * persist.Delay)
 		if content := records(t, dir); strings.Contains(content, "560 text") || !strings.Contains(content, "after") {
 			t.Error("the record has what was cleared")
 		}
-	})
-	if left, _ := filepath.Glob(filepath.Join(dir, "*")); left != nil {
-		t.Errorf("left %q", left)
-	}
-}
-
-// A session that ends while a slow disk writes its record leaves none.
-func TestEndWhileWriting(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "sessions")
-	inBubble(t, keptIn(dir), func(w *world) {
-		record := w.h.keeper.record
-		w.h.keeper.record = func() (*wire.Lost, error) {
-			time.Sleep(10 * time.Second)
-			return record()
-		}
-		w.print("hello")
-		time.Sleep(20 * time.Second)
-		if content := records(t, dir); !strings.Contains(content, "hello") {
-			t.Errorf("the record is %q", content)
-		}
-		w.print(", world")
-		time.Sleep(2 * keepDelay)
 	})
 	if left, _ := filepath.Glob(filepath.Join(dir, "*")); left != nil {
 		t.Errorf("left %q", left)
@@ -115,7 +91,7 @@ func TestClearedWithoutScreen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	inBubble(t, keptIn(dir), func(w *world) {
 		w.print("secret")
-		time.Sleep(2 * keepDelay)
+		time.Sleep(2 * persist.Delay)
 		if content := records(t, dir); !strings.Contains(content, "secret") {
 			t.Fatalf("the record is %q", content)
 		}
@@ -124,7 +100,7 @@ func TestClearedWithoutScreen(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.locked(func(h *Holder) { h.clearHistoryLocked("a@x") })
-		time.Sleep(3 * keepDelay)
+		time.Sleep(3 * persist.Delay)
 		if _, err := os.Stat(filepath.Join(dir, w.h.launch.ID.String())); err == nil {
 			t.Error("the record has what was cleared")
 		}
@@ -143,7 +119,7 @@ func TestKeptAgain(t *testing.T) {
 	inBubble(t, keptIn(filepath.Join(file, "sessions")), func(w *world) {
 		for range 10 {
 			w.print("hello")
-			time.Sleep(2 * keepDelay)
+			time.Sleep(2 * persist.Delay)
 		}
 		if n := len(w.log.lines("the session is not kept on disk")); n != 1 {
 			t.Errorf("%d lines", n)
@@ -151,7 +127,7 @@ func TestKeptAgain(t *testing.T) {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(3 * keepDelay)
+		time.Sleep(3 * persist.Delay)
 		if content := records(t, filepath.Join(file, "sessions")); !strings.Contains(content, "hello") {
 			t.Errorf("the record is %q", content)
 		}
@@ -163,12 +139,12 @@ func TestKeptAnew(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	inBubble(t, keptIn(dir), func(w *world) {
 		w.print("before")
-		time.Sleep(2 * keepDelay)
+		time.Sleep(2 * persist.Delay)
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
 		w.print("after")
-		time.Sleep(3 * keepDelay)
+		time.Sleep(3 * persist.Delay)
 		if content := records(t, dir); !strings.Contains(content, "beforeafter") {
 			t.Errorf("the record is %q", content)
 		}
@@ -188,125 +164,5 @@ func TestStoppedHasNotExited(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// A process of the account lists, shows and removes the records of lost sessions, for clients of a scope.
-func TestRecords(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "sessions")
-	store, err := openStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	write := func(id wire.SessionID, b []byte) {
-		held, err := store.Write(id.String(), b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		held.Close()
-	}
-	id, other := wire.SessionID{1}, wire.SessionID{2}
-	b, err := wire.EncodeLost(&wire.Lost{
-		Name: "work", Scope: "5348", Summary: "make", Command: "make test", Boot: wire.BootMark{1}, Screen: []byte("last"), Size: wire.Size{Cols: 80},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(id, b)
-	do := func(task wire.PersistTask, id wire.SessionID, scope string) (wire.Body, error) {
-		return answerRecords(&wire.Launch{ID: id, Scope: scope, Persist: &wire.Persist{Task: task, Dir: dir}}, slog.New(slog.DiscardHandler))
-	}
-	list := func(scope string) (infos []wire.Info) {
-		t.Helper()
-		answer, err := do(wire.PersistList, id, scope)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, payload := range answer.(*wire.Records).States {
-			var state wire.State
-			m := wire.Message{Type: wire.TypeState, Payload: payload}
-			err := m.Decode(&state)
-			info, infoErr := wire.DecodeInfo(state.Info)
-			if err != nil || infoErr != nil || state.Phase != wire.PhaseLost || state.Own != (scope == "5348") {
-				t.Fatalf("%+v, %v, %v", state, err, infoErr)
-			}
-			infos = append(infos, info)
-		}
-		return infos
-	}
-	for scope, want := range map[string]int{"": 1, "5348": 1, "4853": 0} {
-		if infos := list(scope); len(infos) != want || want > 0 && (infos[0].Name != "work" || infos[0].Command != "make" || infos[0].Cols != 80) {
-			t.Errorf("scope %q: %+v", scope, infos)
-		}
-	}
-	var refusal *wire.Error
-	answer, err := do(wire.PersistShow, id, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refusal = answer.(*wire.Error)
-	if l := refusal.Lost; refusal.Code != wire.CodeLost || string(l.Screen) != "last" || l.Command != "make test" || l.Scope != "" || l.Boot != (wire.BootMark{}) ||
-		time.Since(time.Unix(l.Seen, 0)) > time.Minute {
-		t.Errorf("shown: %+v", refusal)
-	}
-	for _, task := range []wire.PersistTask{wire.PersistShow, wire.PersistRemove} {
-		if answer, err := do(task, id, "4853"); err == nil && answer.(*wire.Error).Code != wire.CodeNoSession {
-			t.Errorf("task %d in another scope: %v", task, answer)
-		}
-	}
-	if answer, err := do(wire.PersistRemove, id, "5348"); err != nil || answer.Type() != wire.TypeDone || len(list("")) != 0 {
-		t.Errorf("removed: %v, %v", answer, err)
-	}
-	held, err := store.Write(other.String(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.Close()
-	if answer, err := do(wire.PersistRemove, other, ""); err == nil && answer.Type() == wire.TypeDone {
-		t.Error("the record of a session that lives was removed")
-	}
-}
-
-// A record that is cut or changed anywhere makes no process fail. One that cannot be read can be removed.
-func TestDamagedRecord(t *testing.T) {
-	b, err := wire.EncodeLost(&wire.Lost{Name: "work", Screen: []byte("last"), Dir: "/"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "sessions")
-	store, err := openStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	id := wire.SessionID{1}
-	for n := range 2 * len(b) {
-		damaged := b[:min(n, len(b))]
-		if n >= len(b) {
-			damaged = slices.Clone(b)
-			damaged[n-len(b)] ^= 0xff
-		}
-		held, err := store.Write(id.String(), damaged)
-		if err != nil {
-			t.Fatal(err)
-		}
-		held.Close()
-		log := slog.New(slog.DiscardHandler)
-		launch := &wire.Launch{ID: id, Persist: &wire.Persist{Task: wire.PersistShow, Dir: dir}}
-		if _, err := answerRecords(launch, log); err != nil && !errors.Is(err, errUnreadable) {
-			t.Errorf("%x: %v", damaged, err)
-		}
-		launch.Persist.Task = wire.PersistList
-		answer, err := answerRecords(launch, log)
-		if err != nil || len(answer.(*wire.Records).States) != 1 {
-			t.Errorf("list with %x: %v, %v", damaged, answer, err)
-		}
-	}
-	if answer, err := answerRecords(&wire.Launch{ID: id, Persist: &wire.Persist{Task: wire.PersistRemove, Dir: dir}}, nil); err != nil || answer.Type() != wire.TypeDone {
-		t.Errorf("removed: %v, %v", answer, err)
-	}
-	if _, _, err := store.Read(id.String()); err == nil || errors.Is(err, persist.ErrLives) {
-		t.Errorf("read after that: %v", err)
 	}
 }

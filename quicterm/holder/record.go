@@ -5,18 +5,16 @@ package holder
 import (
 	"fmt"
 
+	"github.com/quicterm/quicterm/quicterm/holder/persist"
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-func newKeeper(h *Holder) *keeper {
+func newKeeper(h *Holder) *persist.Keeper {
 	if h.launch.Persist == nil || !h.launch.PTY {
 		return nil
 	}
-	return &keeper{
-		dir: h.launch.Persist.Dir, id: h.launch.ID.String(), log: h.log, end: h.end, record: h.record,
-		changed: make(chan struct{}, 1), last: make(chan struct{}), done: make(chan struct{}),
-	}
+	return persist.NewKeeper(h.launch.Persist.Dir, h.launch.ID, h.log, h.end, h.record)
 }
 
 // record returns the session's record, or nil if the screen is not known yet. It leaves out the oldest lines that do
@@ -26,14 +24,14 @@ func (h *Holder) record() (lost *wire.Lost, err error) {
 	defer h.gate.Unlock()
 	e := &h.emulator
 	if !e.awaitDrawnLocked() {
-		h.keeper.change()
+		h.keeper.Change()
 		return nil, nil
 	}
 	lost = h.factsLocked()
 	cols, rows := e.screen.Size()
 	lost.Size = wire.Size{Cols: uint16(cols), Rows: uint16(rows)}
 	err = recovered(func() {
-		lost.Screen = e.screen.Snapshot(screen.Snapshot{Lines: maxReplayLines, Bytes: maxKeptScreen})
+		lost.Screen = e.screen.Snapshot(screen.Snapshot{Lines: maxReplayLines, Bytes: persist.MaxScreen})
 	})
 	if err != nil {
 		e.failedLocked(err)
@@ -54,7 +52,7 @@ func (h *Holder) factsLocked() *wire.Lost {
 	}
 	command := ""
 	if args := h.launch.Argv; len(args) == 3 { // shell -c command
-		if command = args[2]; len(command) > maxKeptCommand {
+		if command = args[2]; len(command) > persist.MaxCommand {
 			command = h.launch.Command + "..."
 		}
 	}
@@ -88,10 +86,7 @@ func (h *Holder) clearHistoryLocked(client string) wire.Body {
 		a.missed = ""
 	}
 	e.memory, e.ahead, e.last, e.command.ended = e.screen.Memory(), mark{}, snapshot{}, nil
-	if h.keeper != nil {
-		h.keeper.cleared.Store(true)
-		h.keeper.change()
-	}
+	h.keeper.Clear()
 	e.markLocked()
 	h.log.Info("history cleared", "client", client, "bytes", cleared.Bytes)
 	return &cleared

@@ -103,7 +103,7 @@ func (h *Holder) renameLocked(client, name string) wire.Body {
 	for _, a := range h.clients.all {
 		a.tell(wire.NoticeRenamed, name)
 	}
-	h.keeper.change()
+	h.keeper.Change()
 	return &wire.Done{}
 }
 

@@ -3,15 +3,12 @@
 package holder
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +16,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -49,11 +47,11 @@ func onSocket(t testing.TB, launch wire.Launch) *world {
 // listen has the holder serve a socket.
 func (w *world) listen(base rundir.Base) {
 	w.t.Helper()
-	s, err := Listen(base, SocketName(w.h.launch.ID))
+	s, err := socket.Listen(base, socket.Name(w.h.launch.ID))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.socket, w.path = s, s.path
+	w.socket, w.path = s, filepath.Join(base.Dirs(uint32(os.Geteuid()))[0], socket.Name(w.h.launch.ID))
 	w.wg.Go(func() { w.h.Serve(s) })
 }
 
@@ -85,16 +83,16 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := shortDir(t)
 		base := rundir.Base(filepath.Join(dir, "run"))
-		s, err := Listen(base, "x.sock")
+		s, err := socket.Listen(base, "x.sock")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		path := s.path
+		path := filepath.Join(base.Dirs(uint32(os.Geteuid()))[0], "x.sock")
 		w := &world{t: t, log: new(logbook), program: programtest.NewStub(true)}
 		w.start(wire.Launch{PTY: true}, w.program)
 		defer w.end()
-		w.wg.Go(func() { s.keep(w.h.end, w.h.log) })
+		w.wg.Go(func() { w.h.keepSocket(s) })
 		reachable := func() bool {
 			c, err := net.Dial("unix", path)
 			if err == nil {
@@ -161,116 +159,6 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 	})
 }
 
-// Daemons remove sockets that do not listen, but none that is being made.
-func TestSocketListensBeforeItHasAName(t *testing.T) {
-	base := rundir.Base(filepath.Join(shortDir(t), "run"))
-	dir, err := base.Make()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for {
-				files, err := os.ReadDir(dir)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				for _, f := range files {
-					if _, ok := ParseSocketName(f.Name()); !ok {
-						continue
-					}
-					path := filepath.Join(dir, f.Name())
-					c, err := net.Dial("unix", path)
-					switch {
-					case err == nil:
-						c.Close()
-					case errors.Is(err, syscall.ECONNREFUSED):
-						// Close removes the name first. Only a socket that is made again at this moment refuses once.
-						if c, err := net.Dial("unix", path); err == nil {
-							c.Close()
-						} else if errors.Is(err, syscall.ECONNREFUSED) && os.Remove(path) == nil {
-							t.Errorf("%s does not listen", f.Name())
-						}
-					}
-				}
-				select {
-				case <-stop:
-					return
-				default:
-				}
-			}
-		})
-	}
-	for i := range 300 {
-		s, err := Listen(base, SocketName(wire.SessionID{byte(i >> 8), byte(i)}))
-		if err != nil {
-			t.Error(err)
-			break
-		}
-		if !s.ours() {
-			t.Error("a new socket is gone")
-		}
-		if i%2 == 0 {
-			if err := os.Remove(s.path); err != nil {
-				t.Error(err)
-			}
-			if err := s.restore(); err != nil || !s.ours() {
-				t.Errorf("restored: %v", err)
-			}
-		}
-		s.Close()
-	}
-	close(stop)
-	wg.Wait()
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
-}
-
-// A socket that the daemon has bound where this account can make nothing is made again in
-// the account's own directory when its name is gone.
-func TestPassedSocketRestored(t *testing.T) {
-	base := rundir.Base(filepath.Join(shortDir(t), "run"))
-	passed := filepath.Join(shortDir(t), "x.sock")
-	f, err := rundir.Bind(passed, uint32(os.Geteuid()), uint32(os.Getegid()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := adopt(base, "x.sock", f, passed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	dial := func(path string) {
-		t.Helper()
-		c, err := net.Dial("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Close()
-	}
-	dial(passed)
-	if err := s.restore(); err != nil || s.path != passed {
-		t.Errorf("with its name: restored at %s, %v", s.path, err)
-	}
-	if err := os.Remove(passed); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.restore(); err != nil {
-		t.Fatal(err)
-	}
-	dial(filepath.Join(base.Dirs(uint32(os.Geteuid()))[0], "x.sock"))
-	if f, err = rundir.Bind(passed, uint32(os.Geteuid()), uint32(os.Getegid())); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := adopt(base, "x.sock", f, passed+".other"); err == nil {
-		t.Error("a socket of another name is taken over")
-	}
-}
-
 // A connected client is not disturbed when the socket is made again, and new ones reach
 // it.
 func TestSocketRestored(t *testing.T) {
@@ -282,7 +170,7 @@ func TestSocketRestored(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.ping()
-		if err := w.socket.restore(); err != nil {
+		if err := w.socket.Restore(); err != nil {
 			t.Fatal(err)
 		}
 		a.ping()
@@ -293,7 +181,7 @@ func TestSocketRestored(t *testing.T) {
 		a.ping()
 	}
 	w.socket.Close()
-	if err := w.socket.restore(); err == nil {
+	if err := w.socket.Restore(); err == nil {
 		t.Error("restored after it was closed")
 	}
 	if _, err := os.Lstat(w.path); !os.IsNotExist(err) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -26,7 +27,7 @@ func TestStuckLogin(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	pid, err := Start(ctx, new(wire.Launch), Process{Login: &Login{Su: file, Account: "ann"}})
+	pid, err := spawn.Session(ctx, new(wire.Launch), spawn.Process{Login: &spawn.Login{Su: file, Account: "ann"}})
 	if pid == 0 || err == nil {
 		t.Fatalf("process %d, %v", pid, err)
 	}

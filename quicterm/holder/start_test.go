@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/quicterm/quicterm/quicterm/holder/program"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -45,14 +47,14 @@ func startHolder(t *testing.T, launch wire.Launch) (output string, status byte) 
 	t.Helper()
 	launch.ID, launch.Name, launch.ExitedTTL, launch.PipeTTL = wire.SessionID{9}, "process", time.Minute, time.Minute
 	launch.Base = filepath.Join(shortDir(t), "run")
-	if _, err := Start(context.Background(), &launch, Process{}); err != nil {
+	if _, err := spawn.Session(context.Background(), &launch, spawn.Process{}); err != nil {
 		t.Fatal(err)
 	}
 	dir, err := rundir.Base(launch.Base).Make()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, h: &Holder{launch: launch}, path: filepath.Join(dir, SocketName(launch.ID)), timeout: 20 * time.Second}
+	w := &world{t: t, h: &Holder{launch: launch}, path: filepath.Join(dir, socket.Name(launch.ID)), timeout: 20 * time.Second}
 	defer w.wg.Wait()
 	a := w.attach("a@x")
 	status = a.awaitExit()
@@ -89,7 +91,7 @@ func TestProgramThatCannotStart(t *testing.T) {
 			if _, err := program.Start(&launch, nil); err == nil || err.Error() != want {
 				t.Errorf("startProgram: %v, want %s", err, want)
 			}
-			if _, err := Start(context.Background(), &launch, Process{}); err == nil || err.Error() != want {
+			if _, err := spawn.Session(context.Background(), &launch, spawn.Process{}); err == nil || err.Error() != want {
 				t.Errorf("Start: %v, want %s", err, want)
 			}
 			w := &world{t: t, timeout: 20 * time.Second}
@@ -130,11 +132,11 @@ func TestHolderProcess(t *testing.T) {
 // child.
 func TestChildStartsNoHolder(t *testing.T) {
 	defer func(args []string) { os.Args = args }(os.Args)
-	for _, command := range []string{Command, readKeysCommand} {
+	for _, command := range []string{spawn.Command, "read-keys"} {
 		os.Args = []string{"qtd", command, "more"}
 		launch := shell(t, false, "true")
 		launch.Base = filepath.Join(shortDir(t), "run")
-		if pid, err := Start(context.Background(), &launch, Process{}); pid != 0 || err == nil || !strings.Contains(err.Error(), "its argument "+command) {
+		if pid, err := spawn.Session(context.Background(), &launch, spawn.Process{}); pid != 0 || err == nil || !strings.Contains(err.Error(), "its argument "+command) {
 			t.Errorf("%s: process %d, %v", command, pid, err)
 		}
 	}
@@ -146,7 +148,7 @@ func TestStartGivenUp(t *testing.T) {
 	cancel()
 	launch := shell(t, false, "sleep 1000")
 	launch.Base = filepath.Join(shortDir(t), "run")
-	if _, err := Start(ctx, &launch, Process{}); err == nil {
+	if _, err := spawn.Session(ctx, &launch, spawn.Process{}); err == nil {
 		t.Error("no error")
 	}
 }

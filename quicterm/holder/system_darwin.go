@@ -2,7 +2,5 @@ package holder
 
 import "golang.org/x/sys/unix"
 
-func bootID() (string, error) { return unix.Sysctl("kern.bootsessionuuid") }
-
 // dup2 makes newfd the same file as oldfd.
 func dup2(oldfd, newfd int) error { return unix.Dup2(oldfd, newfd) }

@@ -2,11 +2,16 @@
 
 package holder
 
-import "time"
+import (
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
+)
 
 // All times of this package follow. Five are chosen: what a program takes to act on a key (turn), what a person does not
-// notice (blink), how long a process of this machine may take to answer (AnswerTime), how long a program may take to
-// end (killGrace), and how often what hardly ever happens is looked for (sweepInterval).
+// notice (blink), how long a process of this machine may take to answer (socket.AnswerTime), how long a program
+// may take to end (spawn.KillGrace), and how often what hardly ever happens is looked for (sweepInterval).
 const (
 	// turn is how long a program may turn the echo off after it has asked for a password.
 	turn = 5 * time.Millisecond
@@ -66,29 +71,19 @@ const (
 	// exitGrace is how long clients have to read the program's end after one of them has done so.
 	exitGrace = 20 * blink
 
-	// AnswerTime is how long a daemon waits for a holder's answer. A holder answers at once, unless its user has
-	// stopped it. requestTime is how long a daemon may take to send its request.
-	AnswerTime  = 5 * time.Second
-	requestTime = 2 * AnswerTime
+	// requestTime is how long a daemon may take to send its request.
+	requestTime = 2 * socket.AnswerTime
 
-	// StartTime is how long a holder may take to start. loginTime is how much of it PAM and the process in its
-	// session may take, and 2 seconds more after a late answer of PAM.
-	StartTime = 4 * AnswerTime
-	loginTime = 3 * AnswerTime
-
-	// keepDelay is how much later than a change the record of a session is written: a burst of output is one screen.
-	keepDelay = AnswerTime
-
-	// diskTime bounds how long the end of a session waits for the disk with its record: it may hang. Nothing waits
-	// for the holder then, and a record that is left would show a session that has exited as lost.
-	diskTime = 2 * AnswerTime
+	// loginTime is how much of spawn.Time PAM and the process in its session may take, and 2 seconds more after a late
+	// answer of PAM.
+	loginTime = 3 * socket.AnswerTime
 
 	// displacedGrace is how long a displaced client has to read that it is, before its carriers are closed.
-	displacedGrace = AnswerTime
+	displacedGrace = socket.AnswerTime
 
 	// awayGrace is how long a client may have no carrier before the writers are told that it has left, and another
 	// one may have its place: a move to another network takes less.
-	awayGrace = 2 * AnswerTime
+	awayGrace = 2 * socket.AnswerTime
 
 	// ownerGrace is how long the owner of the size may be away while another writer is connected: after that the
 	// size is the other's. Most moves take less, and a wrong size is seen.
@@ -98,10 +93,8 @@ const (
 	// counts as away.
 	stallLimit = awayGrace + ownerGrace
 
-	// killGrace is how long a program has between SIGHUP and SIGKILL, and su between SIGTERM and SIGKILL: it gives its
-	// child 2 seconds. killWait is how long a Kill waits for the program's end, within AnswerTime.
-	killGrace = 3 * time.Second
-	killWait  = killGrace + 10*blink
+	// killWait is how long a Kill waits for the program's end, within socket.AnswerTime.
+	killWait = spawn.KillGrace + 10*blink
 
 	// sweepInterval is how often the socket's name is checked, and the memory of the machine while a ring is not small
 	// and does not grow. A holder with a small ring does not wake up for that.
@@ -141,4 +134,12 @@ func (h *Holder) afterLocked(d time.Duration, f func()) {
 			f()
 		}
 	})
+}
+
+// wake wakes the loop that waits for a channel, which buffers one.
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

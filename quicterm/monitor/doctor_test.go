@@ -22,7 +22,7 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/doctor"
-	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -89,7 +89,7 @@ func TestDoctorOfSilentHolders(t *testing.T) {
 	}
 	const sockets = 100 // of which so many are not asked at once
 	for i := range sockets {
-		l, err := rundir.Listen(filepath.Join(dir, holder.SocketName(wire.SessionID{byte(i)})))
+		l, err := rundir.Listen(filepath.Join(dir, socket.Name(wire.SessionID{byte(i)})))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
+	"github.com/quicterm/quicterm/quicterm/holder/persist"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -16,7 +16,7 @@ import (
 // That a holder was killed learns who knows the mark of its session, until it is restored. Others learn nothing from
 // an answer, and the memory for it is bounded.
 func TestKilledIsTold(t *testing.T) {
-	s := &Monitor{boot: holder.CurrentBoot(), Sessions: new(Sessions)}
+	s := &Monitor{boot: persist.CurrentBoot(), Sessions: new(Sessions)}
 	id := wire.SessionID{1}
 	own := s.boot.Mark(id)
 	if own == (wire.BootMark{}) {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/auth"
-	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/persist"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
 	"github.com/quicterm/quicterm/quicterm/machine/panics"
@@ -45,7 +45,7 @@ type Monitor struct {
 	log        *slog.Logger
 	panics     *panics.Container
 	base       rundir.Base
-	boot       holder.Boot
+	boot       persist.Boot
 	names      *account.NameService
 	access     *access.Decider
 	self       *account.Account
@@ -92,7 +92,7 @@ func look(ctx context.Context, cfg Config) (*Monitor, error) {
 		log:      log,
 		panics:   panics.New(),
 		base:     rundir.Base(settings.RuntimeDir),
-		boot:     holder.CurrentBoot(),
+		boot:     persist.CurrentBoot(),
 		names:    names,
 		self:     self,
 		all:      self.UID == 0 && !cfg.Granted,

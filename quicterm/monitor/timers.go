@@ -5,7 +5,7 @@ package monitor
 import (
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
@@ -28,7 +28,7 @@ const (
 
 	// askTime bounds how long all holders of an account are asked: as long as one may take to answer. If more than
 	// MaxAsks of them are silent, each is given less, so that all are asked.
-	askTime = holder.AnswerTime
+	askTime = socket.AnswerTime
 
 	// operatorTime bounds how long all holders are asked for a request of the operator. Those that answer do so in
 	// milliseconds.

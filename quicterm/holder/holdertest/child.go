@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
 )
 
@@ -21,7 +22,7 @@ func Child() {
 	switch os.Args[1] {
 	case keyfile.Command:
 		err = keyfile.Main()
-	case holder.Command:
+	case spawn.Command:
 		err = holder.Main(slog.New(slog.DiscardHandler), "test", "")
 	default:
 		return

@@ -1,7 +1,7 @@
 //go:build linux || darwin
 
-// Package persist keeps on disk what is left of a session when its process is gone: some bytes, which
-// this package does not interpret.
+// Package persist keeps on disk what is left of a session when its process is gone: a record with its screen.
+// A Keeper writes it, and Answer lists, shows and removes those of lost sessions.
 //
 // A store is a directory of an account. Each session has one file there, named by its id, which its
 // process holds locked (flock). A file that is not locked is of a session that is lost. A new state is

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -76,7 +76,7 @@ func TestSocketsOfAnotherAccount(t *testing.T) {
 	first, second := wire.SessionID{1}, wire.SessionID{2}
 	pid := startCat(t, p, a, first)
 	dir := base.Dirs(a.UID)[0]
-	path := filepath.Join(dir, holder.SocketName(first))
+	path := filepath.Join(dir, socket.Name(first))
 	if info, err := os.Lstat(dir); err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 || info.Mode().Perm() != 0o750 {
 		t.Errorf("the directory is %v, %v; want 0750 of root", info.Mode(), err)
 	}
@@ -115,7 +115,7 @@ func TestSocketsOfAnotherAccount(t *testing.T) {
 		t.Errorf("sessions %v, want the one that was started", got)
 	}
 	syscall.Kill(pid, syscall.SIGKILL)
-	awaitGone(t, filepath.Join(dir, holder.SocketName(second)))
+	awaitGone(t, filepath.Join(dir, socket.Name(second)))
 }
 
 // age makes a socket one whose holder would listen by now.
@@ -140,7 +140,7 @@ func TestStartingHolderKeepsItsSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	uid, id := uint32(os.Geteuid()), wire.SessionID{1}
-	path := filepath.Join(dir, holder.SocketName(id))
+	path := filepath.Join(dir, socket.Name(id))
 	f, err := rundir.Bind(path, uid, uint32(os.Getegid()))
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestRootRemovesNothingOfAnAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := wire.SessionID{1}
-	path := filepath.Join(dir, holder.SocketName(id))
+	path := filepath.Join(dir, socket.Name(id))
 	f, err := rundir.Bind(path, a.UID, a.GID)
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestSocketsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	const names = 2 * readNames
 	for i := range names + 10 {
-		name := holder.SocketName(wire.SessionID{byte(i), byte(i >> 8)})
+		name := socket.Name(wire.SessionID{byte(i), byte(i >> 8)})
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

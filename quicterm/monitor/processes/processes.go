@@ -19,7 +19,8 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
-	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
@@ -135,7 +136,7 @@ func addSessions(found map[wire.SessionID]struct{}, dir string, names int) (comp
 	for range names / readNames {
 		some, err := d.Readdirnames(readNames)
 		for _, name := range some {
-			if id, ok := holder.ParseSocketName(name); ok {
+			if id, ok := socket.ParseName(name); ok {
 				if len(found) == MaxSockets {
 					return false, nil
 				}
@@ -157,7 +158,7 @@ func (p *Local) Ask(
 	ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message,
 ) (answer wire.Message, err error) {
 	err = p.connect(ctx, uid, id, func(path string) (err error) {
-		answer, err = holder.Ask(ctx, path, uid, open, request)
+		answer, err = socket.Ask(ctx, path, uid, open, request)
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			removeRefused(path) // its holder was killed
 		}
@@ -171,7 +172,7 @@ func (p *Local) Carry(
 	ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message, datagrams bool,
 ) (answer wire.Message, c carrier.Carrier, err error) {
 	err = p.connect(ctx, uid, id, func(path string) error {
-		a, conn, err := holder.Carry(ctx, path, uid, open, request, datagrams)
+		a, conn, err := socket.Carry(ctx, path, uid, open, request, datagrams)
 		if err == nil {
 			answer, c = a, conn
 		}
@@ -192,7 +193,7 @@ func (p *Local) Accounts() []uint32 {
 func (p *Local) Await(ctx context.Context, uid uint32, id wire.SessionID) (answer wire.Message, err error) {
 	var c net.Conn
 	err = p.connect(ctx, uid, id, func(path string) (err error) {
-		c, err = holder.AskAtEnd(path, uid)
+		c, err = socket.AskAtEnd(path, uid)
 		return err
 	})
 	if err != nil {
@@ -218,7 +219,7 @@ func (p *Local) connect(ctx context.Context, uid uint32, id wire.SessionID, f fu
 	}
 	defer release()
 	for _, dir := range p.Base.Dirs(uid) {
-		path := filepath.Join(dir, holder.SocketName(id))
+		path := filepath.Join(dir, socket.Name(id))
 		err := f(path)
 		if err == nil {
 			return nil
@@ -234,7 +235,7 @@ func (p *Local) connect(ctx context.Context, uid uint32, id wire.SessionID, f fu
 }
 
 // listenTime is how old a socket may be before its holder listens: three times what a start may take.
-const listenTime = 3 * holder.StartTime
+const listenTime = 3 * spawn.Time
 
 // removeRefused removes a socket that refuses connections, unless its holder may be about to listen.
 func removeRefused(path string) {

@@ -13,7 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
@@ -26,7 +27,7 @@ import (
 func TestKeyReaderStartsNoHolder(t *testing.T) {
 	defer func(args []string) { os.Args = args }(os.Args)
 	os.Args = []string{"qtd", keyfile.Command}
-	if pid, err := holder.Start(t.Context(), &wire.Launch{}, holder.Process{}); pid != 0 || err == nil || !strings.Contains(err.Error(), keyfile.Command) {
+	if pid, err := spawn.Session(t.Context(), &wire.Launch{}, spawn.Process{}); pid != 0 || err == nil || !strings.Contains(err.Error(), keyfile.Command) {
 		t.Errorf("process %d, %v", pid, err)
 	}
 }
@@ -69,12 +70,12 @@ func TestSessionDoesNotExist(t *testing.T) {
 		}
 		defer os.RemoveAll(root)
 		p := New(Config{Base: rundir.Base(root)})
-		s, err := holder.Listen(p.Base, holder.SocketName(id))
+		s, err := socket.Listen(p.Base, socket.Name(id))
 		if err != nil {
 			t.Fatal(err)
 		}
 		dir := p.Base.Dirs(uid)[0]
-		err = test.change(dir, filepath.Join(dir, holder.SocketName(id)))
+		err = test.change(dir, filepath.Join(dir, socket.Name(id)))
 		if uid != 0 && errors.Is(err, fs.ErrPermission) {
 			s.Close()
 			continue // only root can give a directory away

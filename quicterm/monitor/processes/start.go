@@ -11,7 +11,8 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/keyring"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
@@ -21,7 +22,7 @@ import (
 
 // scopeTime is how long the service manager may take to put a session into its scope: half of what the holder has to
 // start. It does not end with the client's request: the session outlives that.
-const scopeTime = holder.StartTime / 2
+const scopeTime = spawn.Time / 2
 
 // maxReaders bounds the processes of an account that read records: a disk that does not answer keeps
 // even those that were killed.
@@ -40,7 +41,7 @@ func (p *Local) Start(ctx context.Context, a *account.Account, launch *wire.Laun
 	local := *launch
 	local.Base = string(p.Base)
 	if credential == nil {
-		return p.run(ctx, a, &local, holder.Process{Login: login, Args: p.Args}, func() {})
+		return p.run(ctx, a, &local, spawn.Process{Login: login, Args: p.Args}, func() {})
 	}
 	return p.startAs(ctx, a, credential, login, &local)
 }
@@ -58,9 +59,9 @@ func (p *Local) Records(ctx context.Context, a *account.Account, launch *wire.La
 	}
 	args := p.Args
 	if credential != nil {
-		args = append(slices.Clone(p.Args), holder.OwnLogFlag)
+		args = append(slices.Clone(p.Args), spawn.OwnLogFlag)
 	}
-	pid, answer, err := holder.DoRecords(ctx, launch, holder.Process{Credential: credential, Args: args, Start: p.Outside})
+	pid, answer, err := spawn.Task(ctx, launch, spawn.Process{Credential: credential, Args: args, Start: p.Outside})
 	if pid == 0 {
 		release()
 	} else {
@@ -72,7 +73,7 @@ func (p *Local) Records(ctx context.Context, a *account.Account, launch *wire.La
 // startAs starts a holder as another account, with a socket in a directory where that
 // account can make nothing.
 func (p *Local) startAs(
-	ctx context.Context, a *account.Account, credential *syscall.Credential, login *holder.Login, launch *wire.Launch,
+	ctx context.Context, a *account.Account, credential *syscall.Credential, login *spawn.Login, launch *wire.Launch,
 ) error {
 	dir, err := p.Base.MakeFor(a.UID, a.GID)
 	if err != nil {
@@ -85,21 +86,21 @@ func (p *Local) startAs(
 	if err != nil {
 		return err
 	}
-	launch.Socket = filepath.Join(dir, holder.SocketName(launch.ID))
+	launch.Socket = filepath.Join(dir, socket.Name(launch.ID))
 	socket, err := rundir.Bind(launch.Socket, a.UID, a.GID)
 	if err != nil {
 		return fmt.Errorf("make socket: %w", err)
 	}
 	defer socket.Close()
-	process := holder.Process{
-		Credential: credential, Login: login, Socket: socket, Args: append(slices.Clone(p.Args), holder.OwnLogFlag),
+	process := spawn.Process{
+		Credential: credential, Login: login, Socket: socket, Args: append(slices.Clone(p.Args), spawn.OwnLogFlag),
 	}
 	return p.run(ctx, a, launch, process, func() { removeName(launch.Socket) })
 }
 
 // run starts a holder in a scope of its own. It calls ended when the process has ended, or does not start.
 func (p *Local) run(
-	ctx context.Context, a *account.Account, launch *wire.Launch, process holder.Process, ended func(),
+	ctx context.Context, a *account.Account, launch *wire.Launch, process spawn.Process, ended func(),
 ) error {
 	start := p.Outside
 	if start == nil {
@@ -109,7 +110,7 @@ func (p *Local) run(
 	if p.Within != nil {
 		process.Start = func(cmd *exec.Cmd) error { return p.Within(func() error { return start(cmd) }) }
 	}
-	pid, err := holder.Start(ctx, launch, process)
+	pid, err := spawn.Session(ctx, launch, process)
 	if pid == 0 {
 		ended()
 		return err

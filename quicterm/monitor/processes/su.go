@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/quicterm/quicterm/quicterm/doctor"
-	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/command"
 	"github.com/quicterm/quicterm/quicterm/machine/pam"
@@ -113,7 +113,7 @@ func HowSessionsStart(
 
 // loginOf returns the session of PAM for an account, or nil if there is to be none: only root's daemon
 // for all accounts lets people in; another one has the rights of its account already.
-func (p *Local) loginOf(ctx context.Context, a *account.Account) (*holder.Login, error) {
+func (p *Local) loginOf(ctx context.Context, a *account.Account) (*spawn.Login, error) {
 	if p.Only != nil || !p.PAM {
 		return nil, nil
 	}
@@ -121,5 +121,5 @@ func (p *Local) loginOf(ctx context.Context, a *account.Account) (*holder.Login,
 	if su == "" || err != nil {
 		return nil, err
 	}
-	return &holder.Login{Su: su, Account: a.Name}, nil
+	return &spawn.Login{Su: su, Account: a.Name}, nil
 }

@@ -1,28 +1,19 @@
 //go:build linux || darwin
 
-package holder
+package persist
 
 import (
-	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"time"
 
-	"github.com/quicterm/quicterm/quicterm/holder/persist"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// DoRecords starts a process of the account that lists, shows or removes records of lost sessions, or does a task
-// with enrolled keys, and returns its answer: an Error shows a record with CodeLost. It blocks until then, at most for
-// StartTime. If it returns a process id, even with an error, the caller waits for that process.
-func DoRecords(ctx context.Context, launch *wire.Launch, p Process) (pid int, answer wire.Message, err error) {
-	return start(ctx, launch, p)
-}
-
-func answerRecords(launch *wire.Launch, log *slog.Logger) (wire.Body, error) {
+// Answer lists, shows or removes records of lost sessions, as the launch says: an Error shows a record with CodeLost.
+func Answer(launch *wire.Launch, log *slog.Logger) (wire.Body, error) {
 	store, err := openStore(launch.Persist.Dir)
 	if err != nil {
 		return nil, err
@@ -36,7 +27,7 @@ func answerRecords(launch *wire.Launch, log *slog.Logger) (wire.Body, error) {
 	if launch.Persist.Task == wire.PersistRemove && (err == nil || errors.Is(err, errUnreadable) && launch.Scope == "") {
 		return &wire.Done{}, store.Remove(id)
 	}
-	if errors.Is(err, persist.ErrLives) || errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, ErrLives) || errors.Is(err, fs.ErrNotExist) {
 		return &wire.Error{Code: wire.CodeNoSession, Text: "the record of the session is gone"}, nil
 	}
 	if err != nil {
@@ -52,7 +43,7 @@ func answerRecords(launch *wire.Launch, log *slog.Logger) (wire.Body, error) {
 var errUnreadable = errors.New("its record is damaged")
 
 // readRecord returns the record of a lost session, for clients of a scope, and when it was written.
-func readRecord(store *persist.Store, id, scope string) (*wire.Lost, time.Time, error) {
+func readRecord(store *Store, id, scope string) (*wire.Lost, time.Time, error) {
 	b, written, err := store.Read(id)
 	if err != nil {
 		return nil, written, err
@@ -69,7 +60,7 @@ func readRecord(store *persist.Store, id, scope string) (*wire.Lost, time.Time, 
 }
 
 // listRecords lists the lost sessions for clients of a scope. A record that cannot be read shows why, as its command.
-func listRecords(store *persist.Store, scope string, log *slog.Logger) (wire.Body, error) {
+func listRecords(store *Store, scope string, log *slog.Logger) (wire.Body, error) {
 	ids, err := store.Lost(time.Now())
 	if err != nil {
 		log.Warn("the records of lost sessions cannot be listed or removed", "error", err)
@@ -108,27 +99,4 @@ func lostState(id string, lost *wire.Lost, written time.Time, own bool) (m wire.
 	return wire.New(&wire.State{
 		Phase: wire.PhaseLost, Since: written.UnixNano(), Visible: true, Own: own, PTY: true, Name: lost.Name, Info: raw,
 	})
-}
-
-// A Boot identifies one run of this machine, from its start to the next. It is empty if it
-// is not known.
-type Boot string
-
-// CurrentBoot returns the present run of this machine. A process calls it once, at its
-// start: later the system may not answer, for example for lack of descriptors.
-func CurrentBoot() Boot {
-	id, err := bootID()
-	if err != nil {
-		return ""
-	}
-	return Boot(id)
-}
-
-// Mark returns the mark of this run for a session, or zeros if the run is not known.
-func (b Boot) Mark(id wire.SessionID) (mark wire.BootMark) {
-	if b != "" {
-		sum := sha256.Sum256([]byte("quicterm boot\x00" + string(b) + id.String()))
-		copy(mark[:], sum[:])
-	}
-	return mark
 }

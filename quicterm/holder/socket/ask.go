@@ -1,10 +1,11 @@
 //go:build linux || darwin
 
-package holder
+package socket
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"time"
@@ -15,6 +16,10 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
+
+// AnswerTime is how long a daemon waits for a holder's answer. A holder answers at once, unless its user has
+// stopped it.
+const AnswerTime = 5 * time.Second
 
 // Ask sends a request to the holder that listens at a socket as the account uid, and
 // returns its answer, of at most wire.MaxAnswer bytes. It blocks until ctx ends, at most for
@@ -111,4 +116,31 @@ func send(c *net.UnixConn, open *wire.Open, request wire.Message, descriptor *os
 		return err
 	}
 	return wire.Write(c, request)
+}
+
+// ReceiveDescriptor reads the byte that begins a connection, and returns the datagram
+// socket that is passed with it, or nil.
+func ReceiveDescriptor(c *net.UnixConn) (*net.UnixConn, error) {
+	var b [1]byte
+	oob := make([]byte, unix.CmsgSpace(4))
+	n, oobn, _, _, err := c.ReadMsgUnix(b[:], oob)
+	if err != nil {
+		return nil, fmt.Errorf("first byte: %w", err)
+	}
+	if n != 1 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil || len(messages) == 0 {
+		return nil, err
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) == 0 {
+		return nil, err
+	}
+	for _, fd := range fds[1:] { // alignment makes room for more than one
+		unix.Close(fd)
+	}
+	unix.CloseOnExec(fds[0])
+	return unixsock.DatagramSocket(os.NewFile(uintptr(fds[0]), "datagrams"))
 }

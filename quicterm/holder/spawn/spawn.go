@@ -1,6 +1,7 @@
 //go:build linux || darwin
 
-package holder
+// Package spawn starts the processes of holders, which are this executable again, and says what they are given.
+package spawn
 
 import (
 	"context"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/holder/socket"
 	"github.com/quicterm/quicterm/quicterm/machine/keyring"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/machine/pam"
@@ -25,11 +27,22 @@ const Command = "hold"
 // not write to the log of a daemon of root.
 const OwnLogFlag = "--own-log"
 
-// replyFD is the descriptor on which a new holder reports that it has started, or why not.
-const replyFD = 3
+const (
+	// ReplyFD is the descriptor on which a new holder reports that it has started, or why not.
+	ReplyFD = 3
 
-// socketFD is the descriptor of the socket that the daemon has bound, if Launch names one.
-const socketFD = 4
+	// SocketFD is the descriptor of the socket that the daemon has bound, if Launch names one.
+	SocketFD = 4
+)
+
+const (
+	// Time is how long a holder may take to start.
+	Time = 4 * socket.AnswerTime
+
+	// KillGrace is how long a program has between SIGHUP and SIGKILL, and su between SIGTERM and SIGKILL: it gives its
+	// child 2 seconds.
+	KillGrace = 3 * time.Second
+)
 
 // A Process says how the process of a holder is made. The zero value is one of our account, which
 // logs to our standard error.
@@ -48,11 +61,11 @@ type Login struct {
 	Account string
 }
 
-// Start starts a holder as a process of its own, which outlives this one, and blocks until
+// Session starts the holder of a session as a process of its own, which outlives this one, and blocks until
 // its program runs and its socket listens.
 // If it returns a process id, even with an error, the caller waits for that process.
-func Start(ctx context.Context, launch *wire.Launch, p Process) (pid int, err error) {
-	pid, reply, err := start(ctx, launch, p)
+func Session(ctx context.Context, launch *wire.Launch, p Process) (pid int, err error) {
+	pid, reply, err := Task(ctx, launch, p)
 	if err != nil {
 		return pid, err
 	}
@@ -66,8 +79,10 @@ func Start(ctx context.Context, launch *wire.Launch, p Process) (pid int, err er
 	return pid, reply.Decode(new(wire.Started))
 }
 
-// start starts a process, and returns its reply.
-func start(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply wire.Message, err error) {
+// Task starts a process of the account that does what the launch says, such as to list the records of lost sessions, and
+// returns its answer: an Error shows a record with CodeLost. It blocks until then, at most for Time. The caller waits
+// for the process as after Session.
+func Task(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply wire.Message, err error) {
 	if err := checkParent(os.Args); err != nil {
 		return 0, reply, err
 	}
@@ -129,14 +144,14 @@ func start(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply 
 		stdin.Close()
 	}()
 	defer cmd.Process.Release()
-	r.SetReadDeadline(time.Now().Add(StartTime))
+	r.SetReadDeadline(time.Now().Add(Time))
 	stop := context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Now()) })
 	defer stop()
 	reply, err = wire.Read(r, wire.MaxMessage)
 	if err != nil {
 		if p.Login != nil { // then su ends what it has started
 			syscall.Kill(-pid, syscall.SIGTERM)
-			time.Sleep(killGrace)
+			time.Sleep(KillGrace)
 		}
 		syscall.Kill(-pid, syscall.SIGKILL)
 		return pid, reply, fmt.Errorf("holder did not start: %w", err)
