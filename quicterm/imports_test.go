@@ -258,7 +258,7 @@ var packages = []struct {
 			quicterm/monitor/access quicterm/monitor/keys quicterm/prometheus quicterm/monitor/ports quicterm/monitor/privsep quicterm/monitor/processes
 			quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir quicterm/machine/sshd quicterm/machine/systemd
 			quicterm/quota quicterm/wire quicterm/holder/persist quicterm/holder/socket golang.org/x/crypto golang.org/x/sync golang.org/x/sys`,
-		tests: `bench/bubble migrate/carrier/unixsock quicterm/holder/holdertest quicterm/holder/programtest github.com/fxamacker/cbor/v2
+		tests: `bench/bubble migrate/carrier/unixsock quicterm/holder/holdertest quicterm/holder/programtest quicterm/holder github.com/fxamacker/cbor/v2
 			pgregory.net/rapid`,
 	},
 	{
