@@ -32,6 +32,8 @@ const (
 // typed then would wait behind that queue. It is 1.25 times the best recent delivery
 // rate times the shortest round trip with the delay of acks, as in BBR
 // (draft-ietf-ccwg-bbr), or twice the product while the rate grows and there is no queue.
+// A round trip counts as minLateRTT at least: on short paths acks are late because the peer
+// is, as a browser, and a window of what arrives in less would shrink from trip to trip.
 //
 // Before that, in slow start, it grows by what is delivered while round trips are short. A queue, or a
 // loss that delays what follows, ends slow start.
@@ -134,7 +136,7 @@ func (w *cwnd) target() int {
 	if w.growing && !w.queued() {
 		gain = 2
 	}
-	trip := w.minRTT() + shortAckDelay
+	trip := max(w.minRTT()+shortAckDelay, minLateRTT)
 	if w.prompt {
 		trip = max(w.minRTT(), shortAckDelay)
 	}

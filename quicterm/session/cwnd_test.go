@@ -64,3 +64,25 @@ func TestRateOfBlockedTransport(t *testing.T) {
 		t.Errorf("%v bytes per second, want 200000", r)
 	}
 }
+
+// The window stays open if the peer of a short path acknowledges later than the shortest round trip lets expect.
+func TestLateAcksOnShortPath(t *testing.T) {
+	w := cwnd{initial: initialCwnd}
+	now, seq, delivered := time.Unix(0, 0), uint64(0), uint64(0)
+	for trip := range 200 {
+		rtt, delay := 8*time.Millisecond, 7*time.Millisecond
+		if trip == 0 {
+			rtt = time.Millisecond
+		}
+		size := w.size(now)
+		seq++
+		w.sent(now, seq, delivered)
+		w.noteUse(0, size)
+		now, delivered = now.Add(rtt+delay), delivered+uint64(size)
+		w.addRTT(now, rtt, rtt)
+		w.acked(now, seq, delivered, false)
+	}
+	if n := w.target(); n < initialCwnd {
+		t.Errorf("a window of %d bytes", n)
+	}
+}
