@@ -261,7 +261,6 @@ func (s *segment) position(seq uint64) int {
 	return pos
 }
 
-// frameSize returns the size of the first frame in b, which this process encoded.
 func frameSize(b []byte) int {
 	size, err := encodedSize(b)
 	if err != nil {

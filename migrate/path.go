@@ -181,7 +181,6 @@ func (m *Manager) keepalive(now time.Time) time.Duration {
 	return m.cfg.KeepaliveIdle
 }
 
-// ping pings a path.
 func (m *Manager) ping(now time.Time, id ID) {
 	p := m.paths[id]
 	p.pingedShort = p.suspected == 0 && !p.pingDue && p.pingedFirst.IsZero() && m.unacked.IsZero() &&
@@ -197,7 +196,6 @@ func (m *Manager) ping(now time.Time, id ID) {
 	m.do(Ping{id, p.pingedShort})
 }
 
-// pingAt returns when to ping a path.
 func (m *Manager) pingAt(now time.Time, p *path) time.Time {
 	switch {
 	case p.suspected != 0 && p.probes == 0 || p.pingDue:

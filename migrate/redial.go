@@ -140,7 +140,6 @@ func (m *Manager) scheduleRedial(now time.Time, at func(time.Time, func())) {
 	}
 }
 
-// dialNext dials the next candidate of a sequence.
 func (m *Manager) dialNext(now time.Time, s *sequence) {
 	if len(s.left) > 0 {
 		c := s.left[0]

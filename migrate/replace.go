@@ -54,7 +54,6 @@ func (m *Manager) adopt(now time.Time, fresh *path, second bool) bool {
 	return true
 }
 
-// standBy makes a path stand by.
 func (m *Manager) standBy(id ID) {
 	if p := m.paths[id]; !p.standBy {
 		p.standBy = true

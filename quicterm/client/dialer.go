@@ -45,7 +45,6 @@ type Network interface {
 	Watch(ctx context.Context, remote func() netip.AddrPort, f func(netmon.Event)) error
 }
 
-// newDialers returns a dialer for each transport that there is.
 func newDialers(cfg Config) map[migrate.Transport]dialer {
 	conf := auth.VerifyServer(cfg.CheckHost)
 	conf.ServerName = auth.ServerName(cfg.KeyTypes)

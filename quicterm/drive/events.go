@@ -309,7 +309,6 @@ func transient(err error) bool {
 		errors.As(err, new(*client.BrokenOffError)) || errors.Is(err, client.ErrBusy)
 }
 
-// give gives an event of a session.
 func (w *follower) give(s *followed, e Event) {
 	e.Session, e.ID, e.Missing = s.last.Session, s.last.ID, s.missing
 	w.telling.Lock()

@@ -99,12 +99,10 @@ func (t *Terminal) ranLocked(ctx context.Context, frame uint64) (status int, a A
 	return c.status, a, err
 }
 
-// overLocked returns why the session is over.
 func (t *Terminal) overLocked(ctx context.Context) error {
 	return t.awaitLocked(ctx, func() bool { return false })
 }
 
-// newCommand returns the command of an entry, which has not begun.
 func newCommand(e *wire.Entry, out io.Writer) *command {
 	c := &command{nonce: hex.EncodeToString(e.ID[:]), end: -1}
 	c.out = func(text []byte) {

@@ -184,7 +184,6 @@ func (t *Terminal) drawLocked(b []byte) {
 	t.lookLocked()
 }
 
-// lookLocked looks for text on the screen.
 func (t *Terminal) lookLocked() {
 	_, rows := t.screen.Size()
 	t.lookAtTextLocked(0, rows)

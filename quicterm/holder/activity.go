@@ -47,7 +47,7 @@ func (h *Holder) activityLocked() *wire.Activity {
 	a := &wire.Activity{Program: name, Since: seconds(started)}
 	t.lookLocked(now)
 	switch p := &t.progress; {
-	case p.reads && (wire.Hint{Reading: true, Terminal: t.modes.flags, Context: t.modes.context}).AtPrompt():
+	case t.promptLocked():
 		a.Waits, a.Since = wire.WaitsPrompt, seconds(p.last)
 	case p.reads:
 		a.Waits, a.Since = wire.WaitsInput, seconds(p.last)

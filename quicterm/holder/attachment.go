@@ -127,6 +127,11 @@ func (a *attachment) loggedInWith(sum []byte) bool {
 	return bytes.Equal(got[:], sum)
 }
 
+// isProgram reports whether a client is told of the progress.
+func (a *attachment) isProgram() bool {
+	return a.hinting != nil && a.hinting.level >= wire.HintsProgram
+}
+
 func (a *attachment) presence() wire.Presence {
 	return wire.Presence{Number: a.number, Role: a.asked, Client: a.client}
 }

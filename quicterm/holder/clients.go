@@ -342,7 +342,7 @@ func (s *clients) releaseKeeping(recorded bool) {
 			continue
 		}
 		s.seen = max(s.seen, c)
-		if w.hinting == nil || w.hinting.level < wire.HintsProgram {
+		if !w.isProgram() {
 			s.shown = max(s.shown, c)
 		}
 		if c > s.unseen && w.from <= max(s.unseen, s.ring.First()) {

@@ -170,7 +170,7 @@ func (h *Holder) answerLocked(answers []byte) {
 func (h *Holder) unansweredLocked() bool {
 	now := time.Now()
 	for w := range h.clients.writers() {
-		if (w.hinting == nil || w.hinting.level < wire.HintsProgram) && !w.away(now) {
+		if !w.isProgram() && !w.away(now) {
 			return false
 		}
 	}

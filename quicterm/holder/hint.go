@@ -94,7 +94,6 @@ func due(now time.Time, at *time.Time) bool {
 	return true
 }
 
-// awaitSilenceLocked records that the terminal is not silent.
 func (t *hints) awaitSilenceLocked(now time.Time) {
 	t.silence = silentTime
 	t.silentAt = now.Add(silentTime)

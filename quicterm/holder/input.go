@@ -116,7 +116,7 @@ func (h *Holder) give(d session.Delivered) {
 // makes no sense.
 func (h *Holder) enterLocked(w *attachment, d session.Delivered) bool {
 	e, err := wire.ParseEntry(d.Payload)
-	if err != nil || w.hinting == nil || w.hinting.level < wire.HintsProgram {
+	if err != nil || !w.isProgram() {
 		return false
 	}
 	w.entry = d

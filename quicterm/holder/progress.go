@@ -55,11 +55,6 @@ func (p *progress) giveLocked(now time.Time) {
 	p.giving, p.queued = true, true
 }
 
-// isProgram reports whether a client is told of the progress.
-func (a *attachment) isProgram() bool {
-	return a.hinting != nil && a.hinting.level >= wire.HintsProgram
-}
-
 // followed returns the writers that are connected and told of the program's progress.
 func (s *clients) followed() (followed []*attachment) {
 	for _, w := range s.hinted() {

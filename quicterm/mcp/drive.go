@@ -190,7 +190,6 @@ type conditions struct {
 	deadline
 }
 
-// all returns the conditions of a call.
 func (c *conditions) all() (all []drive.Condition, err error) {
 	for kind, pattern := range map[drive.Kind]string{drive.Text: c.Text, drive.NoText: c.NoText} {
 		if pattern == "" {

@@ -82,7 +82,6 @@ type host struct {
 	Host string `json:"host,omitempty" jsonschema:"the host, as the instructions name it; may be left out if there is one"`
 }
 
-// at calls f with an access to the host.
 func (s *server) at(ctx context.Context, h host, f reach.Call) error {
 	name, err := s.allowed(h)
 	if err != nil {

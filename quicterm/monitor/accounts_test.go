@@ -59,7 +59,7 @@ func TestRequestsOfAccount(t *testing.T) {
 		start = time.Now()
 		for name, revoke := range map[string]func() (*wire.Revoked, error){
 			"a client": func() (*wire.Revoked, error) {
-				return h.server.Revoke(h.t.Context(), &privsep.Revoke{By: *h.by(), All: true})
+				return h.server.Revoke(h.t.Context(), &privsep.Revoke{By: *h.by(), Request: wire.Revoke{All: true}})
 			},
 			"the operator": func() (*wire.Revoked, error) {
 				return h.server.revokeAccess(h.t.Context(), operator{name: "root"}, h.server.self.Name, nil)

@@ -73,7 +73,6 @@ func (s *Sessions) inspectAll(ctx context.Context) (all []inspected, silent int)
 	return all, silent
 }
 
-// inspectAccount returns the sessions of an account, and how many have not answered.
 func (s *Sessions) inspectAccount(ctx context.Context, uid uint32) (all []inspected, silent int) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()

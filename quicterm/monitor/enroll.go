@@ -24,7 +24,6 @@ const maxShareTime = 30 * 24 * time.Hour
 // errGuest is the error of a request of a guest.
 var errGuest = &wire.Error{Text: "a share lets its guest into one session, and no further"}
 
-// keyTask has a process of an account do a task with its enrolled keys.
 func (s *Sessions) keyTask(ctx context.Context, a *account.Account, task wire.KeyTask) (*wire.Keys, error) {
 	task.Dir = enrolled.Dir(a.Home)
 	answer, err := s.task(ctx, a, &wire.Launch{Keys: &task})

@@ -111,7 +111,7 @@ func TestTakenOverNetworkProcess(t *testing.T) {
 			return second(r.Pass(ctx, &privsep.Pass{By: privsep.By{Login: old.ID}, Type: wire.TypeKill}))
 		},
 		"a revoke by a resume": func() error {
-			return second(r.Revoke(ctx, &privsep.Revoke{By: privsep.By{Login: resumed.ID}, All: true}))
+			return second(r.Revoke(ctx, &privsep.Revoke{By: privsep.By{Login: resumed.ID}, Request: wire.Revoke{All: true}}))
 		},
 		"an Inspect for a holder": func() error { return second(r.Pass(ctx, &privsep.Pass{By: by, Type: wire.TypeInspect})) },
 		"an Attach for a holder":  func() error { return second(r.Pass(ctx, &privsep.Pass{By: by, Type: wire.TypeAttach})) },
@@ -145,7 +145,7 @@ func FuzzCalls(f *testing.F) {
 	offer := privsep.Offer{User: "root", Keys: [][]byte{{1}}}
 	for _, body := range []any{
 		offer, privsep.Proof{Offer: offer}, privsep.Attach{PTY: true, Env: [][2]string{{"A", "b"}}}, privsep.Resume{Payload: make([]byte, 84)}, privsep.LoginID{},
-		privsep.Sign{Message: []byte("x")}, privsep.Pass{Type: wire.TypeKill}, privsep.Revoke{All: true}, privsep.Token{},
+		privsep.Sign{Message: []byte("x")}, privsep.Pass{Type: wire.TypeKill}, privsep.Revoke{Request: wire.Revoke{All: true}}, privsep.Token{},
 	} {
 		b, err := cbor.Marshal(body)
 		if err != nil {

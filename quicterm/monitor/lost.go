@@ -60,7 +60,6 @@ func (c *client) lost(ctx context.Context) ([]entry, error) {
 	return visible(entries), nil
 }
 
-// records has a process of the account do a task.
 func (c *client) records(ctx context.Context, launch *wire.Launch) (answer wire.Message, err error) {
 	return c.server.task(ctx, c.account, launch)
 }

@@ -284,7 +284,6 @@ func runAll(ctx context.Context, tasks ...func(context.Context) error) error {
 	return err
 }
 
-// every calls f at an interval, until ctx ends or f is done.
 func every(ctx context.Context, interval time.Duration, f func() (done bool)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

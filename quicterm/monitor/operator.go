@@ -174,7 +174,6 @@ func (s *Monitor) endOne(ctx context.Context, by operator, one inspected, answer
 	return nil
 }
 
-// accountName returns the name of an account, or its number if it has none.
 func (s *Monitor) accountName(ctx context.Context, uid uint32) string {
 	if a, err := s.names.LookupID(ctx, uid); err == nil {
 		return a.Name

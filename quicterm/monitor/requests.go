@@ -188,14 +188,15 @@ func (s *Monitor) Revoke(ctx context.Context, req *privsep.Revoke) (*wire.Revoke
 		return nil, err
 	}
 	defer end()
+	request := &req.Request
 	switch {
 	case c.Scope != "":
 		return nil, &wire.Error{Text: "a key with a command may revoke nothing"}
-	case req.All != (len(req.Key) == 0), !req.All && len(req.Key) != sha256.Size:
+	case request.All != (len(request.Key) == 0), !request.All && len(request.Key) != sha256.Size:
 		return nil, &wire.Error{Text: "name one key, or all"}
 	}
-	revoked, err := s.revokeAll(ctx, c.log, c.account, c.open(), &wire.Revoke{All: req.All, Key: req.Key})
-	c.log.Info("client has revoked access", "event", "revoke", "revoked", revokedName(req.All, req.Key),
+	revoked, err := s.revokeAll(ctx, c.log, c.account, c.open(), request)
+	c.log.Info("client has revoked access", "event", "revoke", "revoked", revokedName(request.All, request.Key),
 		"clients", revoked.Clients, "silent", revoked.Silent, "keys", revoked.Keys)
 	return revoked, err
 }

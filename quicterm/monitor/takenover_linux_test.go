@@ -293,7 +293,7 @@ func (h *attack) use(t *rapid.T) {
 	case 3:
 		_, err = h.network.Check(t.Context(), &by)
 	case 4:
-		_, err = h.network.Revoke(t.Context(), &privsep.Revoke{By: by, Key: make([]byte, 32)})
+		_, err = h.network.Revoke(t.Context(), &privsep.Revoke{By: by, Request: wire.Revoke{Key: make([]byte, 32)}})
 	}
 	if name == "" && err == nil {
 		t.Fatal("an id of no login is good for something")

@@ -95,7 +95,6 @@ func (t *Turns[K]) startLocked() {
 	}
 }
 
-// nextLocked returns the turn that comes next.
 func (t *Turns[K]) nextLocked() (next *turn[K]) {
 	var last uint64
 	for _, w := range t.waiting {

@@ -46,7 +46,6 @@ func (s *Screen) combined(c cell, r rune) cell {
 	return c&^contentMask | clusterFlag | cell(id)
 }
 
-// appendText appends the characters of a cell.
 func (s *Screen) appendText(b []byte, c cell) []byte {
 	switch {
 	case c&clusterFlag != 0:

@@ -38,7 +38,6 @@ func (s *Screen) Rows(scrollback int) []Row {
 	return rows
 }
 
-// rowOf returns a row of the main screen or of the scrollback.
 func (s *Screen) rowOf(y int) row {
 	if y >= 0 {
 		return *s.main.row(y)

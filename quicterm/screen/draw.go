@@ -118,7 +118,6 @@ func (s *Screen) Erase(b []byte, drawn []Placed, from Place) []byte {
 	return d.b
 }
 
-// truth appends the cells of the screen that change when a cell is drawn.
 func (s *Screen) truth(cells []Placed, drawn Placed) []Placed {
 	start, end := s.columns(drawn)
 	row := s.Row(drawn.Y)

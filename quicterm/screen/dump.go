@@ -56,16 +56,13 @@ func (s *Screen) Dump() Dump {
 		},
 		Scrollback: []DumpRow{},
 	}
-	if !d.Alternate {
-		for y := -s.history.lines; y < 0; y++ {
-			d.Scrollback = append(d.Scrollback, s.Row(y).dump(s.cols))
-		}
+	for _, r := range s.Rows(s.history.lines) {
+		d.Screen = append(d.Screen, r.dump(s.cols))
 	}
-	for y := range s.rows {
-		d.Screen = append(d.Screen, s.Row(y).dump(s.cols))
-		if d.Alternate {
-			d.Main = append(d.Main, Row{s, *s.main.row(y)}.dump(s.cols))
-		}
+	above := len(d.Screen) - s.rows
+	d.Scrollback, d.Screen = append(d.Scrollback, d.Screen[:above]...), d.Screen[above:]
+	for y := 0; d.Alternate && y < s.rows; y++ {
+		d.Main = append(d.Main, Row{s, *s.main.row(y)}.dump(s.cols))
 	}
 	return d
 }

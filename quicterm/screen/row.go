@@ -38,7 +38,6 @@ func (r *row) split(x int, c cell) {
 	}
 }
 
-// erase blanks the cells from start up to end.
 func (r *row) erase(start, end int, c cell) {
 	end = min(end, len(r.cells))
 	if start >= end {
@@ -49,7 +48,6 @@ func (r *row) erase(start, end int, c cell) {
 	fill(r.cells[start:end], c)
 }
 
-// eraseUnprotected blanks the cells from start up to end that are not protected.
 func (r *row) eraseUnprotected(start, end int, c cell, protected func(cell) bool) {
 	for x := start; x < min(end, len(r.cells)); x++ {
 		if !protected(r.cells[x]) {

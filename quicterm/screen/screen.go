@@ -167,7 +167,6 @@ func (s *Screen) setPen(style Style) {
 	s.pen, s.penKnown = style, false
 }
 
-// penStyle returns the ids of the pen and of blanks.
 func (s *Screen) penStyle() (pen, erase styleID) {
 	if !s.penKnown {
 		s.penID = s.styles.id(s.pen)
@@ -177,7 +176,6 @@ func (s *Screen) penStyle() (pen, erase styleID) {
 	return s.penID, s.eraseID
 }
 
-// eraser returns a blank with the pen's background.
 func (s *Screen) eraser() cell {
 	_, id := s.penStyle()
 	return blank(id)

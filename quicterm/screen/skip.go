@@ -2,11 +2,10 @@ package screen
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math/bits"
 	"unicode/utf8"
 
 	"github.com/quicterm/quicterm/quicterm/screen/marks"
+	"github.com/quicterm/quicterm/quicterm/screen/vt"
 )
 
 // In a flood of text most rows leave the screen, and then the scrollback, within one Write. Write does
@@ -54,7 +53,7 @@ func (s *Screen) skipText(b []byte) (skipped, text int) {
 			continue
 		}
 		for rest := b[m.pen:m.penEnd]; len(rest) > 0; {
-			n := textPart(rest)
+			n := vt.TextPart(rest)
 			if rest[n-1] == 'm' && rest[0] == esc {
 				s.parser.Parse(rest[:n], (*handler)(s))
 			}
@@ -94,7 +93,7 @@ func (f *flow) follow(b []byte) (marks []flow) {
 	cols := f.s.cols
 	marked := 0
 	for f.at < len(b) {
-		n := printable(b[f.at:])
+		n := vt.Printable(b[f.at:])
 		f.at += n
 		if f.x += n; f.x > cols {
 			f.wrap()
@@ -119,7 +118,7 @@ func (f *flow) follow(b []byte) (marks []flow) {
 				marked = f.at
 			}
 		default:
-			n := textPart(b[f.at:])
+			n := vt.TextPart(b[f.at:])
 			if n == 0 {
 				return marks
 			}
@@ -168,51 +167,4 @@ func (f *flow) wrap() {
 	f.rows += n
 	f.lines += n
 	f.wrapped = true
-}
-
-// textPart returns the length of what b begins with, if that is text: characters, the control characters
-// within text, SGR, or EL without a parameter, which programs send with colours.
-func textPart(b []byte) int {
-	switch c := b[0]; {
-	case c == '\n' || c == '\r' || c == '\t':
-		return 1
-	case c == esc:
-		if len(b) < 3 || b[1] != '[' {
-			return 0
-		}
-		if b[2] == 'K' {
-			return 3
-		}
-		for i, c := range b[2:] {
-			switch {
-			case c == 'm':
-				return i + 3
-			case c < '0' || c > ';':
-				return 0
-			}
-		}
-		return 0
-	case c >= utf8.RuneSelf:
-		if r, n := utf8.DecodeRune(b); n > 1 && r >= 0xa0 && r != '\ufeff' {
-			return n
-		}
-		return 0
-	}
-	return printable(b)
-}
-
-// printable returns how many bytes at the start of b are printable ASCII characters.
-func printable(b []byte) (n int) {
-	const each = 0x0101010101010101
-	for ; len(b)-n >= 8; n += 8 {
-		w := binary.LittleEndian.Uint64(b[n:])
-		// The highest bit of a byte that is not printable is set. So it may be in the bytes after that.
-		if bad := (w | (w + each) | ^(w + 0x60*each)) & (0x80 * each); bad != 0 {
-			return n + bits.TrailingZeros64(bad)/8
-		}
-	}
-	for n < len(b) && b[n]-' ' < 0x7f-' ' {
-		n++
-	}
-	return n
 }

@@ -38,7 +38,6 @@ type accounts struct {
 	large       *quota.Turns[uint32]  // large buffers of relays
 }
 
-// newAccounts returns the limits of accounts that may have a number of sessions.
 func newAccounts(sessions int) *accounts {
 	return &accounts{
 		connections: quota.NewShares[uint32](connectionsPerSession*sessions+spareConnections, maxGrown, bulkTime),

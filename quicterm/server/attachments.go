@@ -22,7 +22,6 @@ import (
 // The kinds of a client's connection.
 const kindQUIC, kindTCP, kindWeb, kindSSH = "quic", "tcp", "web", "ssh"
 
-// kindOf returns the kind of a connection.
 func kindOf(i incoming) string {
 	switch i := i.(type) {
 	case quicIncoming:

@@ -156,7 +156,6 @@ func (c *conn) serve() error {
 	return c.serveRequests(c.incoming.Context(), request)
 }
 
-// firstMessage waits for the stream and the first message on it.
 func (c *conn) firstMessage(ctx context.Context) (first wire.Message, err error) {
 	ctx, cancel := context.WithTimeout(ctx, firstMessageTimeout)
 	defer cancel()

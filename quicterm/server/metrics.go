@@ -121,7 +121,6 @@ var all = []prometheus.Metric{
 func (c *counts) count(name string)                 { c.Add(name, 1) }
 func (c *counts) countOf(name, label, value string) { c.Add(prometheus.Series(name, label, value), 1) }
 
-// refused counts a refusal.
 func (c *counts) refused(err error) {
 	c.countOf("quicterm_refusals_total", "reason", refusalReason(err))
 }

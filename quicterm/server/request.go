@@ -17,23 +17,14 @@ import (
 func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error) {
 	switch m.Type {
 	case wire.TypeList:
-		if err := m.Decode(&wire.List{}); err != nil {
-			return false, err
-		}
-		listing, err := c.server.monitor.List(ctx, c.by())
-		if err != nil {
-			return false, wire.Send(c.carrier, asError(err))
-		}
-		return false, wire.Send(c.carrier, listing)
+		return false, serveRequest(ctx, c, m, new(wire.List), c.server.monitor.List, c.by())
 	case wire.TypeDescribe:
-		if err := m.Decode(&wire.Describe{}); err != nil {
-			return false, err
-		}
-		description, err := c.server.monitor.Describe(ctx, c.by())
-		if err != nil {
-			return false, wire.Send(c.carrier, asError(err))
-		}
-		return false, wire.Send(c.carrier, description)
+		return false, serveRequest(ctx, c, m, new(wire.Describe), c.server.monitor.Describe, c.by())
+	case wire.TypeListKeys:
+		return false, serveRequest(ctx, c, m, new(wire.ListKeys), c.server.monitor.Keys, c.by())
+	case wire.TypeEnroll:
+		req := &privsep.Enroll{By: *c.by()}
+		return false, serveRequest(ctx, c, m, &req.Request, c.server.monitor.Enroll, req)
 	case wire.TypeKill, wire.TypeClear, wire.TypeRename:
 		var named wire.Kill // all three begin with the name of a session
 		if err := (wire.Message{Type: wire.TypeKill, Payload: m.Payload}).Decode(&named); err != nil {
@@ -48,34 +39,8 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		}
 		return false, wire.Write(c.carrier, wire.Message(*answer))
 	case wire.TypeRevoke:
-		var req wire.Revoke
-		if err := m.Decode(&req); err != nil {
-			return false, err
-		}
-		revoked, err := c.server.monitor.Revoke(ctx, &privsep.Revoke{By: *c.by(), All: req.All, Key: req.Key})
-		if err != nil {
-			return false, wire.Send(c.carrier, asError(err))
-		}
-		return false, wire.Send(c.carrier, revoked)
-	case wire.TypeEnroll:
-		req := &privsep.Enroll{By: *c.by()}
-		if err := m.Decode(&req.Request); err != nil {
-			return false, err
-		}
-		enrolled, err := c.server.monitor.Enroll(ctx, req)
-		if err != nil {
-			return false, wire.Send(c.carrier, asError(err))
-		}
-		return false, wire.Send(c.carrier, enrolled)
-	case wire.TypeListKeys:
-		if err := m.Decode(&wire.ListKeys{}); err != nil {
-			return false, err
-		}
-		keys, err := c.server.monitor.Keys(ctx, c.by())
-		if err != nil {
-			return false, wire.Send(c.carrier, asError(err))
-		}
-		return false, wire.Send(c.carrier, keys)
+		req := &privsep.Revoke{By: *c.by()}
+		return false, serveRequest(ctx, c, m, &req.Request, c.server.monitor.Revoke, req)
 	case wire.TypeAttach:
 		var req wire.Attach
 		if err := m.Decode(&req); err != nil {
@@ -91,6 +56,21 @@ func (c *conn) handle(ctx context.Context, m wire.Message) (done bool, err error
 		Code: wire.CodeUnknown,
 		Text: fmt.Sprintf("the server does not know message %d: it may be older than this client", m.Type),
 	})
+}
+
+// serveRequest decodes a request into body, which is empty or part of req, and sends what the monitor answers.
+func serveRequest[Q, A any, B interface {
+	*A
+	wire.Body
+}](ctx context.Context, c *conn, m wire.Message, body wire.Body, call privsep.Call[Q, A], req *Q) error {
+	if err := m.Decode(body); err != nil {
+		return err
+	}
+	answer, err := call(ctx, req)
+	if err != nil {
+		return wire.Send(c.carrier, asError(err))
+	}
+	return wire.Send(c.carrier, B(answer))
 }
 
 // attach has the monitor find or start the session that a request is for and pass the request on to

@@ -90,7 +90,6 @@ func NewServer(m *privsep.Calls, setup *privsep.Setup, log *slog.Logger) (*Serve
 	return s, nil
 }
 
-// sign has the monitor sign.
 func (s *Server) sign(r *privsep.Sign) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), firstMessageTimeout)
 	defer cancel()

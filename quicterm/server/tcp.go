@@ -82,7 +82,6 @@ type tcpIncoming struct {
 	maxWindow bool // the window is as large as it may be
 }
 
-// newTCPIncoming returns a connection that was accepted and admitted, whose context is ended by the function end.
 func (s *Server) newTCPIncoming(ctx context.Context, end context.CancelCauseFunc, socket net.Conn) *tcpIncoming {
 	i := &tcpIncoming{Conn: tcp.Server(socket, s.tls), server: s, ctx: ctx, end: end, socket: socket}
 	i.SetReadBuffer(tcpWindow)

@@ -242,7 +242,6 @@ type guest struct {
 
 type guestKey struct{}
 
-// newGuest returns the context of a connection.
 func newGuest(ctx context.Context, p *pending, local *privsep.Local) context.Context {
 	return context.WithValue(ctx, guestKey{}, &guest{p, new(member), local})
 }
@@ -266,12 +265,10 @@ func (s *Server) admit(ctx context.Context, client netip.AddrPort) (context.Cont
 	return newGuest(ctx, p, nil), nil
 }
 
-// mustValidate reports whether a client must validate its address.
 func (s *Server) mustValidate(client netip.AddrPort) bool {
 	return contained(s, true, func() bool { return s.unauthenticated.mustValidate(time.Now(), client.Addr()) })
 }
 
-// unwanted reports whether a packet that may begin a connection is dropped.
 func (s *Server) unwanted(client netip.AddrPort) bool {
 	return contained(s, false, func() bool { return s.unauthenticated.unwanted(time.Now(), client.Addr()) })
 }

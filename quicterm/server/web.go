@@ -171,7 +171,6 @@ type webConn struct {
 
 type webKey struct{}
 
-// webConnOf returns the connection below TLS, if there is that.
 func webConnOf(c net.Conn) *webConn {
 	if secured, ok := c.(*tls.Conn); ok {
 		c = secured.NetConn()

@@ -39,7 +39,6 @@ type acks struct {
 	windowTells  int       // how often
 }
 
-// appendAck appends an ack for a carrier to b.
 func (e *Endpoint) appendAck(now time.Time, b []byte, c *carrier) []byte {
 	a := e.ackFor(now, c)
 	c.acks.at, c.acks.sentAt, c.acks.bytes, c.acks.soon = time.Time{}, now, 0, false

@@ -58,7 +58,6 @@ func (e *Endpoint) agedFrom(now time.Time, from uint64) uint64 {
 	return 0
 }
 
-// appendAged appends an Aged frame to b.
 func appendAged(b []byte, next uint64) []byte {
 	return buffer.AppendFrame(b, buffer.Frame{Type: aged, Payload: binary.AppendUvarint(nil, next)})
 }

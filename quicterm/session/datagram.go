@@ -41,7 +41,6 @@ func (e *Endpoint) Datagram(now time.Time, id CarrierID, b []byte) []byte {
 	return b
 }
 
-// datagramTime is SendTime for datagrams.
 func (e *Endpoint) datagramTime(now time.Time, c *carrier) time.Time {
 	switch {
 	case c.maxDatagram == 0:

@@ -62,7 +62,6 @@ type Notice struct {
 // maxNotice is the longest text of a notice, in bytes: a line.
 const maxNotice = 256
 
-// parseNotice decodes the payload of a notice.
 func parseNotice(b []byte) (Notice, error) {
 	if len(b) < 1 || len(b) > 1+maxNotice {
 		return Notice{}, fmt.Errorf("notice of %d bytes", len(b))

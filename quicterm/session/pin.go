@@ -17,7 +17,6 @@ const (
 	maxPinned = 256 << 10
 )
 
-// countUnkept counts a frame as one that is not kept.
 func (c *carrier) countUnkept(f buffer.Frame) {
 	c.unkeptBytes = min(c.unkeptBytes+frameBytes(f), maxPinned)
 }

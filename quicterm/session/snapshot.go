@@ -97,7 +97,6 @@ func (e *Endpoint) sendGap(now time.Time, c *carrier, limit int) (b []byte) {
 	return buffer.AppendFrame(b, buffer.Frame{Type: gap, Payload: appendGap(nil, info)})
 }
 
-// appendPart appends the payload of a part of a snapshot to b.
 func appendPart(b []byte, offset int, data []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(offset)), data...)
 }

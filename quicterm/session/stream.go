@@ -123,7 +123,6 @@ func (e *Endpoint) nextStreamStep(now time.Time, c *carrier) (step streamStep, s
 	return streamFrames, space
 }
 
-// streamTime is SendTime for the stream.
 func (e *Endpoint) streamTime(now time.Time, c *carrier) time.Time {
 	switch step, _ := e.nextStreamStep(now, c); step {
 	case streamBlocked:

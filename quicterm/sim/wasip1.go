@@ -42,7 +42,6 @@ func buildWasip1(program, dir string) error {
 	return build(program, wasip1, "-trimpath", "-modfile", mod, "-overlay", overlay)
 }
 
-// goList returns what the go command says of packages.
 func goList(env []string, flags ...string) ([]goPackage, error) {
 	cmd := exec.Command("go", append([]string{"list", "-e", "-json"}, flags...)...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), env...), os.Stderr

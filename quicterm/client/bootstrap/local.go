@@ -136,7 +136,6 @@ func RunGrant(ctx context.Context) (*wire.Grant, error) {
 	return ReadLine(&out)
 }
 
-// parse returns the address and the host key of a grant.
 func parse(grant *wire.Grant) (netip.AddrPort, ssh.PublicKey, error) {
 	address, err := netip.ParseAddrPort(grant.Address)
 	if err != nil {

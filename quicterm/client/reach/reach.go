@@ -247,7 +247,6 @@ func (a *Access) resolve(ctx context.Context) ([]netip.AddrPort, error) {
 	return t.resolve(ctx)
 }
 
-// call calls f with a client as cfg says.
 func (a *Access) call(ctx context.Context, cfg client.Config, f Call) error {
 	if check := cfg.CheckHost; a.inspect != nil {
 		cfg.CheckHost = func(key ssh.PublicKey) error {

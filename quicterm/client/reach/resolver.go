@@ -30,7 +30,6 @@ func newResolver() *net.Resolver {
 	return resolverWith(nameServers(f))
 }
 
-// nameServers returns the addresses of the servers in a file of DNS servers.
 func nameServers(file io.Reader) (servers []string) {
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {

@@ -9,7 +9,6 @@ import (
 // values has the arguments of each option, by its name in lower case.
 type values map[string][]string
 
-// one returns the argument of an option, or a fallback.
 func (v values) one(option, fallback string) string {
 	if args := v[option]; len(args) > 0 && args[0] != "" {
 		return args[0]

@@ -70,7 +70,6 @@ func parsePasswd(line string) (*Account, error) {
 	return a, nil
 }
 
-// scanPasswd returns the first account in passwd lines that matches.
 func scanPasswd(b []byte, match func(*Account) bool) *Account {
 	for line := range strings.Lines(string(b)) {
 		if a, err := parsePasswd(strings.TrimRight(line, "\r\n")); err == nil && match(a) {

@@ -29,7 +29,6 @@ func (n *NameService) GroupNames(ctx context.Context, a *Account) ([]string, err
 	return names, nil
 }
 
-// scanGroups returns the name of the group with an id in lines of group(5), or nothing.
 func scanGroups(b []byte, id uint32) string {
 	for line := range strings.Lines(string(b)) {
 		f := strings.Split(line, ":")

@@ -28,7 +28,6 @@ type match struct {
 	mask, value uint32
 }
 
-// is matches an argument with one value.
 func is(argument, value int) match { return match{argument, 1<<32 - 1, uint32(value)} }
 
 // without is the uses in which an argument has none of some flags, and with those in which it has all of them.

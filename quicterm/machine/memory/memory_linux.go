@@ -66,7 +66,6 @@ var (
 	version2 = groupVersion{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"}
 )
 
-// within returns the state limited by a control group.
 func (v groupVersion) within(root fs.FS, dir string, s State) State {
 	limit, ok := readNumber(root, path.Join(dir, v.limit))
 	if !ok || limit >= s.Total {
@@ -127,7 +126,6 @@ func Unprotect(pid int) error {
 	return setAdjustment(pid, 0)
 }
 
-// adjustment returns the oom_score_adj of this process.
 func adjustment() (int, error) {
 	b, err := os.ReadFile("/proc/self/oom_score_adj")
 	if err != nil {

@@ -88,7 +88,6 @@ func Check(ctx context.Context, su, name string) error {
 	return nil
 }
 
-// refusal returns the error of a session that PAM refuses, with what su has printed.
 func refusal(words string) error {
 	return fmt.Errorf("PAM refuses the session: %s", strings.TrimPrefix(words, "su: "))
 }

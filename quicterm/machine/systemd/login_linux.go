@@ -46,7 +46,6 @@ func ownLogin() login {
 	return parseLogin(string(groups))
 }
 
-// parseLogin takes the login from control groups.
 func parseLogin(groups string) login {
 	if m := loginGroup.FindStringSubmatch(groups); m != nil {
 		return login{uid: m[1], manager: m[2] == "user@"}

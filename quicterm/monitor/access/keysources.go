@@ -161,7 +161,6 @@ func (d *Decider) runProgram(
 	return d.keyFiles.Authorize(ctx, by.account, sources, by.queries(keys)...)
 }
 
-// keyTokens returns the tokens of sshd_config(5) for an account and a key.
 func keyTokens(a *account.Account, blob []byte) (map[byte]string, error) {
 	key, err := auth.ParseUserKey(blob)
 	if err != nil {
@@ -173,7 +172,6 @@ func keyTokens(a *account.Account, blob []byte) (map[byte]string, error) {
 	}, nil
 }
 
-// program returns the program of a line, and the account as which it runs.
 func (d *Decider) program(
 	ctx context.Context, a *account.Account, line, user string, tokens map[byte]string,
 ) (*keyfile.Program, error) {

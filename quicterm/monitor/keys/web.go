@@ -99,7 +99,6 @@ func readWeb(files [2]string) (content [2][]byte, err error) {
 	return content, nil
 }
 
-// parseWeb returns a certificate and its key, which signs.
 func parseWeb(files [2]string, content [2][]byte) (tls.Certificate, error) {
 	pair, err := tls.X509KeyPair(content[0], content[1])
 	if err != nil {

@@ -95,7 +95,6 @@ func (h handedOver) Close() error {
 	return h.Conn.Close()
 }
 
-// socketOf returns the unix socket of a file, which it closes.
 func socketOf(f *os.File) (*net.UnixConn, error) {
 	defer f.Close()
 	c, err := net.FileConn(f)

@@ -84,7 +84,6 @@ type reply struct {
 	Body    cbor.RawMessage `cbor:"2,keyasint,omitempty"`
 }
 
-// replyOf returns the reply of a call that has returned an answer, or an error.
 func replyOf(answer any, err error) *reply {
 	var r reply
 	if err == nil && answer != nil {

@@ -184,9 +184,8 @@ type Answer struct {
 
 // A Revoke is that of a client.
 type Revoke struct {
-	By  By     `cbor:"1,keyasint"`
-	All bool   `cbor:"2,keyasint"`
-	Key []byte `cbor:"3,keyasint"`
+	By      By          `cbor:"1,keyasint"`
+	Request wire.Revoke `cbor:"2,keyasint"`
 }
 
 // An Enroll is that of a client.

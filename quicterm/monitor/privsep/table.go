@@ -57,7 +57,6 @@ func (t table) bind(ask asker) {
 	}
 }
 
-// row returns the call of a kind, or nil.
 func (t table) row(k kind) *row {
 	if k < firstCall || int(k-firstCall) >= len(t) {
 		return nil

@@ -29,7 +29,6 @@ func (r *reaper) add(pid int, ended func()) {
 	r.reapLocked() // it may have ended already
 }
 
-// run reaps until the context ends.
 func (r *reaper) run(ctx context.Context) error {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)

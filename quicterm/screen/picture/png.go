@@ -164,7 +164,6 @@ func (d *drawing) cursor(s *screen.Screen) {
 // square are characters that the font has only with corners.
 var square = map[rune]rune{'╭': '┌', '╮': '┐', '╯': '┘', '╰': '└'}
 
-// glyph draws a character, if the font has it.
 func (d *drawing) glyph(area image.Rectangle, face font.Face, c color.Color, r rune) (drawn bool) {
 	if s, ok := square[r]; ok {
 		r = s
@@ -182,7 +181,6 @@ func (d *drawing) glyph(area image.Rectangle, face font.Face, c color.Color, r r
 	return true
 }
 
-// box draws the frame of a rectangle.
 func (d *drawing) box(r image.Rectangle, c color.Color) {
 	d.fill(image.Rect(r.Min.X, r.Min.Y, r.Max.X, r.Min.Y+1), c)
 	d.fill(image.Rect(r.Min.X, r.Max.Y-1, r.Max.X, r.Max.Y), c)

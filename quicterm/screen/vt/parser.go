@@ -168,12 +168,9 @@ func (p *Parser) Parse(b []byte, h Handler) {
 		c := b[i]
 		if p.phase == inText {
 			if c-' ' < del-' ' {
-				n := i + 1
-				for n < len(b) && b[n]-' ' < del-' ' {
-					n++
-				}
-				h.Print(b[i:n])
-				i = n
+				n := Printable(b[i:])
+				h.Print(b[i : i+n])
+				i += n
 				continue
 			}
 			if c == esc { // the most frequent step
@@ -359,7 +356,6 @@ func (p *Parser) finishChar(b []byte, h Handler) (used int) {
 	return used
 }
 
-// keepRaw keeps what b has of the unfinished sequence.
 func (p *Parser) keepRaw(b []byte) {
 	if p.Ground() {
 		p.raw, p.cut = p.raw[:0], false
