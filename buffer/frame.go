@@ -26,8 +26,7 @@ var (
 	ErrTruncated = errors.New("frame truncated")
 	// ErrTooLong means that a frame claims more than MaxPayload bytes.
 	ErrTooLong = errors.New("frame longer than allowed")
-	// ErrChecksum means that a frame's bytes were corrupted on the way, or have a short form that
-	// makes no sense.
+	// ErrChecksum means that a frame's bytes were corrupted on the way, or have a short form that makes no sense.
 	ErrChecksum = errors.New("frame checksum mismatch")
 )
 

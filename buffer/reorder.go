@@ -30,10 +30,9 @@ type slot struct {
 	full  bool
 }
 
-// NewReorderWindow returns a window that pops the frame next first. It holds only
-// frames less than frames (at least 1) away from the next one, with payloads
-// and overhead of together at most maxBytes bytes; the next one itself always
-// fits.
+// NewReorderWindow returns a window that pops the frame next first. It holds only frames less than frames (at least
+// 1) away from the next one, with payloads and overhead of together at most maxBytes bytes; the next one itself
+// always fits.
 func NewReorderWindow(next uint64, frames, maxBytes int) *ReorderWindow {
 	return &ReorderWindow{next: next, frames: max(frames, 1), maxBytes: maxBytes, slots: make([]slot, 1)}
 }
@@ -41,9 +40,8 @@ func NewReorderWindow(next uint64, frames, maxBytes int) *ReorderWindow {
 // Next returns the sequence number of the frame to pop next.
 func (w *ReorderWindow) Next() uint64 { return w.next }
 
-// Offer gives a sequenced frame to the window, which keeps its payload until
-// the frame is popped. The caller must pop accepted frames before it offers the
-// next one.
+// Offer gives a sequenced frame to the window, which keeps its payload until the frame is popped. The caller must pop
+// accepted frames before it offers the next one.
 func (w *ReorderWindow) Offer(f Frame) Verdict {
 	if f.Seq < w.next {
 		return Duplicate

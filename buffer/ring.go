@@ -7,8 +7,7 @@ import (
 )
 
 const (
-	// MinCapacity is the smallest capacity of a Ring, in bytes: a few of the
-	// largest frames.
+	// MinCapacity is the smallest capacity of a Ring, in bytes: a few of the largest frames.
 	MinCapacity = 512 << 10
 
 	// MaxSegment is how many bytes of frames a Ring evicts at once, at most.
@@ -22,9 +21,8 @@ const (
 	indexBytes  = Overhead * indexStride // of frames at least, for each entry
 )
 
-// A Ring is the sending half of a log: it numbers and encodes frames as they
-// are appended, and keeps their bytes until they are released, or until it is
-// full and evicts the oldest for new ones.
+// A Ring is the sending half of a log: it numbers and encodes frames as they are appended, and keeps their bytes
+// until they are released, or until it is full and evicts the oldest for new ones.
 //
 // It allocates memory in segments as frames come, and frees them as frames are
 // released or evicted. It never has more than its capacity; an unused ring has none.
@@ -53,8 +51,7 @@ type segment struct {
 	read   bool     // a caller may hold a slice of buf
 }
 
-// NewRing returns an empty ring that holds at most capacity bytes, or MinCapacity
-// if that is more.
+// NewRing returns an empty ring that holds at most capacity bytes, or MinCapacity if that is more.
 func NewRing(capacity int) *Ring {
 	return &Ring{
 		capacity: max(capacity, MinCapacity),
@@ -64,9 +61,8 @@ func NewRing(capacity int) *Ring {
 	}
 }
 
-// Append encodes a new frame at the end of the log and returns its sequence
-// number. If there is no room, it evicts the oldest frames. It panics if the
-// payload is longer than MaxPayload.
+// Append encodes a new frame at the end of the log and returns its sequence number. If there is no room, it evicts
+// the oldest frames. It panics if the payload is longer than MaxPayload.
 func (r *Ring) Append(t Type, payload []byte) uint64 {
 	need := Overhead + len(payload)
 	s := r.last()
@@ -84,8 +80,7 @@ func (r *Ring) Append(t Type, payload []byte) uint64 {
 	return seq
 }
 
-// First returns the sequence number of the oldest frame held or, if none is held,
-// of the next frame to be appended.
+// First returns the sequence number of the oldest frame held or, if none is held, of the next frame to be appended.
 func (r *Ring) First() uint64 { return r.first }
 
 // Next returns the sequence number that the next Append will give.
@@ -116,10 +111,9 @@ func (r *Ring) Room() int {
 	return max(0, min(room-Overhead, MaxPayload))
 }
 
-// Slice returns the encoding of consecutive frames, the first of which is
-// from, and the sequence number after the last. It returns at most limit
-// bytes, but at least one frame; and fewer than limit if a segment ends before. If
-// the frame from is not held, it returns nil and from.
+// Slice returns the encoding of consecutive frames, the first of which is from, and the sequence number after the
+// last. It returns at most limit bytes, but at least one frame; and fewer than limit if a segment ends before. If the
+// frame from is not held, it returns nil and from.
 func (r *Ring) Slice(from uint64, limit int) ([]byte, uint64) {
 	s := r.find(from)
 	if s == nil {
@@ -173,8 +167,7 @@ func (r *Ring) Offset(seq uint64) uint64 {
 	return s.offset + uint64(s.position(seq)) - Overhead*(seq-s.first)
 }
 
-// Find returns the first frame held whose offset is at least the given one,
-// or Next if there is none.
+// Find returns the first frame held whose offset is at least the given one, or Next if there is none.
 func (r *Ring) Find(offset uint64) uint64 {
 	n := sort.Search(int(r.next-r.first), func(i int) bool {
 		return r.Offset(r.first+uint64(i)) >= offset

@@ -28,9 +28,8 @@ const (
 	maxShort = 127
 )
 
-// A ShortCodec writes and reads the short form. It is for the frames of one stream in one direction, or
-// of one datagram. Both ends have the same state, because the number of a frame may follow from
-// the frame before it.
+// A ShortCodec writes and reads the short form. It is for the frames of one stream in one direction, or of one
+// datagram. Both ends have the same state, because the number of a frame may follow from the frame before it.
 type ShortCodec struct {
 	// Near is a number near to those of a datagram's frames: the next frame that the receiver needs.
 	// On a stream it is 0, and frames without another before them have the whole form.

@@ -9,26 +9,23 @@ import (
 type Client struct {
 	// Port is the daemon's port, UDP and TCP.
 	Port uint16 `toml:"port"`
-	// Bootstrap is how a client reaches a server first: "direct" (at the daemon's port),
-	// "ssh" (by ssh, which starts a daemon if none runs), or "auto" (direct where that has
-	// worked recently, else by ssh).
+	// Bootstrap is how a client reaches a server first: "direct" (at the daemon's port), "ssh" (by ssh, which starts
+	// a daemon if none runs), or "auto" (direct where that has worked recently, else by ssh).
 	Bootstrap string `toml:"bootstrap"`
 	// KeepaliveIdle is the time between packets that keep a path open without traffic: below the
 	// 30 s after which many NATs forget a flow, and long enough for a radio to sleep.
 	KeepaliveIdle Duration `toml:"keepalive_idle"`
-	// Paths is how many paths a session has: "failover" (one, replaced when it
-	// fails), "standby" (a second one over another interface, kept open),
-	// "redundant" (everything is sent over both) or "aggregate" (bulk data
-	// goes over both).
+	// Paths is how many paths a session has: "failover" (one, replaced when it fails), "standby" (a second one over
+	// another interface, kept open), "redundant" (everything is sent over both) or "aggregate" (bulk data goes over
+	// both).
 	Paths string `toml:"paths"`
 	// Compression is when bulk data is compressed, in both directions: "off", "on"
 	// (if that makes it shorter) or "auto" (if the path is slower than compression).
 	Compression string `toml:"compression"`
 	// Interfaces says which network interfaces to prefer and to avoid.
 	Interfaces Interfaces `toml:"interfaces"`
-	// Flood is what a terminal's session does with output that is too much for the path:
-	// "pace" (the program waits, all is shown) or "skip" (a client that is far behind gets the
-	// screen as it is then).
+	// Flood is what a terminal's session does with output that is too much for the path: "pace" (the program waits,
+	// all is shown) or "skip" (a client that is far behind gets the screen as it is then).
 	Flood string `toml:"flood"`
 	// Predict is when a terminal shows what typed keys will show before the server answers:
 	// "adaptive" (where that takes long), "always" or "never".
@@ -67,8 +64,7 @@ func DefaultClient() *Client {
 // ClientFile returns the path of qt's settings file, which need not exist.
 func ClientFile() (string, error) { return userFile("qt.toml") }
 
-// LoadClient reads a file of client settings. With an empty name it reads ClientFile, if
-// that exists.
+// LoadClient reads a file of client settings. With an empty name it reads ClientFile, if that exists.
 func LoadClient(file string) (*Client, error) {
 	c := DefaultClient()
 	return c, load(file, ClientFile, c, (*Client).check)

@@ -90,8 +90,7 @@ func readFile(name string) ([]byte, error) {
 	return content, err
 }
 
-// decode decodes TOML strictly. Its errors are to follow the name of a file: they begin
-// with a line and a column.
+// decode decodes TOML strictly. Its errors are to follow the name of a file: they begin with a line and a column.
 func decode[T any](content string, into *T) error {
 	err := decodeAll(content, into)
 	if err == nil || !strings.HasPrefix(err.Error(), ": ") {

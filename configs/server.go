@@ -16,20 +16,17 @@ type Server struct {
 	// Listen are the addresses to serve over UDP and TCP. An address without a host means all
 	// IPv4 and IPv6 addresses of this host.
 	Listen []string `toml:"listen"`
-	// HostKey are the private keys of this host. If empty, root uses the ssh host
-	// keys, and another user a key that the daemon makes. Certificates of ssh are
-	// taken from beside them, as KEY-cert.pub.
+	// HostKey are the private keys of this host. If empty, root uses the ssh host keys, and another user a key that
+	// the daemon makes. Certificates of ssh are taken from beside them, as KEY-cert.pub.
 	HostKey []string `toml:"host_key"`
-	// AuthorizedKeysFiles have the public keys of an account; %h is its home, %u its
-	// name, %% a percent sign.
+	// AuthorizedKeysFiles have the public keys of an account; %h is its home, %u its name, %% a percent sign.
 	AuthorizedKeysFiles []string `toml:"authorized_keys_files"`
 	// TrustedUserCAKeys is a file with the authorities whose certificates let users in.
 	TrustedUserCAKeys string `toml:"trusted_user_ca_keys"`
 	// AllowUsers and AllowGroups are patterns of the accounts that get in.
 	AllowUsers  []string `toml:"allow_users"`
 	AllowGroups []string `toml:"allow_groups"`
-	// SSHDPolicy says whether root's daemon lets in whom the sshd of this machine lets in:
-	// follow or ignore.
+	// SSHDPolicy says whether root's daemon lets in whom the sshd of this machine lets in: follow or ignore.
 	SSHDPolicy string `toml:"sshd_policy"`
 	// BufferSize bounds the output that a session keeps until the client has it.
 	BufferSize Size `toml:"buffer_size"`
@@ -54,8 +51,7 @@ type Server struct {
 	MaxBufferTotal Share `toml:"max_buffer_total"`
 	// MaxUnauthenticated bounds the connections that have not logged in yet.
 	MaxUnauthenticated int `toml:"max_unauthenticated"`
-	// AuthTimeout bounds the time of a login: a user may have to touch a key or
-	// type a passphrase.
+	// AuthTimeout bounds the time of a login: a user may have to touch a key or type a passphrase.
 	AuthTimeout Duration `toml:"auth_timeout"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `toml:"log_level"`
@@ -70,8 +66,7 @@ type Server struct {
 	WebKey         string `toml:"web_key"`
 	// WebProxy are addresses and networks of proxies, whose X-Forwarded-For tells where a client is.
 	WebProxy []string `toml:"web_proxy"`
-	// RuntimeDir is the directory of sockets. If empty, it is /run/quicterm of root's
-	// daemon, or a directory in /tmp.
+	// RuntimeDir is the directory of sockets. If empty, it is /run/quicterm of root's daemon, or a directory in /tmp.
 	RuntimeDir string `toml:"runtime_dir"`
 	// StateDir is the directory of keys that outlive a daemon. If empty, it is
 	// /var/lib/quicterm for root, otherwise $XDG_STATE_HOME/quicterm.

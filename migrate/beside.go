@@ -116,9 +116,8 @@ func (m *Manager) scheduleClimb(now time.Time, at func(time.Time, func())) {
 	}
 }
 
-// dialBetter dials the best candidate of a transport beside the path in use, unless the
-// interface of that is better. SSH uses the one that the system chooses. It reports whether
-// there is such a candidate.
+// dialBetter dials the best candidate of a transport beside the path in use, unless the interface of that is better.
+// SSH uses the one that the system chooses. It reports whether there is such a candidate.
 func (m *Manager) dialBetter(now time.Time, inUse *path, t Transport) bool {
 	ranked := m.withoutAvoided(m.ranked(now, t))
 	interfaceInUse := m.rank(now, inUse.candidate).interfaceRank()

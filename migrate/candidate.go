@@ -12,9 +12,8 @@ import (
 // maxCandidates is how many candidates of a transport a round dials.
 const maxCandidates = 6
 
-// A Candidate is a way from here to the server, as in ICE (RFC 8445): a transport, an address
-// of the server, and the interface and address that packets leave from. With SSH it has none
-// of these: the ssh program finds its own.
+// A Candidate is a way from here to the server, as in ICE (RFC 8445): a transport, an address of the server, and the
+// interface and address that packets leave from. With SSH it has none of these: the ssh program finds its own.
 type Candidate struct {
 	Transport Transport
 	Remote    netip.AddrPort // of the server
@@ -52,8 +51,7 @@ type penaltyKey struct {
 	transport Transport
 }
 
-// refresh takes the candidates that there are now. A path whose candidate is gone or has
-// changed must prove itself.
+// refresh takes the candidates that there are now. A path whose candidate is gone or has changed must prove itself.
 func (m *Manager) refresh(now time.Time, candidates []Candidate) {
 	changed := !slices.Equal(candidates, m.candidates)
 	m.climb.soon(now, changed && len(m.candidates) > 0)
@@ -105,9 +103,8 @@ func (m *Manager) chosen(c Candidate) bool {
 	return slices.Contains(m.candidates, c)
 }
 
-// penalize ranks the transport of a candidate over its interface behind others for a while,
-// because it failed while another worked. An interface without candidates gets no penalty: it
-// begins anew when it is back.
+// penalize ranks the transport of a candidate over its interface behind others for a while, because it failed while
+// another worked. An interface without candidates gets no penalty: it begins anew when it is back.
 func (m *Manager) penalize(now time.Time, c Candidate) {
 	candidate := func(other Candidate) bool { return other.Interface == c.Interface }
 	if c.Interface == "" || !slices.ContainsFunc(m.candidates, candidate) {
@@ -126,9 +123,8 @@ func (m *Manager) penalize(now time.Time, c Candidate) {
 	p.until = now.Add(p.span)
 }
 
-// A rank orders candidates: a lower one is better. Its parts are, in this order: a penalty, or
-// SSH; an interface to avoid; the transport; the place of the interface in Config.Prefer;
-// whether the socket is bound.
+// A rank orders candidates: a lower one is better. Its parts are, in this order: a penalty, or SSH; an interface to
+// avoid; the transport; the place of the interface in Config.Prefer; whether the socket is bound.
 type rank [5]int
 
 func (m *Manager) rank(now time.Time, c Candidate) (r rank) {

@@ -1,10 +1,8 @@
-// Package migrate decides how a client stays connected to its server: which paths work, when
-// a path is suspect, which candidates (a transport, an interface and an address of the server)
-// to dial then, and which connection to keep.
+// Package migrate decides how a client stays connected to its server: which paths work, when a path is suspect, which
+// candidates (a transport, an interface and an address of the server) to dial then, and which connection to keep.
 //
-// Of the transports, QUIC is better than TCP, and TCP better than SSH. The manager does not
-// wait for the better one: a session continues on the first that answers, and moves up to a
-// better one while it is live.
+// Of the transports, QUIC is better than TCP, and TCP better than SSH. The manager does not wait for the better one:
+// a session continues on the first that answers, and moves up to a better one while it is live.
 //
 // It is a pure machine: a [Manager] takes events, with the time, and returns actions. It has
 // no socket, no goroutine and no clock. Its owner dials, closes and pings carriers as told,

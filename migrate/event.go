@@ -34,12 +34,10 @@ type (
 	NetworkChanged struct{ Candidates []Candidate }
 	// Woke says that the machine has slept: everything known may be out of date.
 	Woke struct{}
-	// Starved says that this client itself did not run until now, although a deadline had
-	// passed: it was stopped, or the machine is busy. Silence until now says nothing, because
-	// packets that arrived meanwhile are not read yet.
+	// Starved says that this client itself did not run until now, although a deadline had passed: it was stopped, or
+	// the machine is busy. Silence until now says nothing, because packets that arrived meanwhile are not read yet.
 	Starved struct{}
-	// Heard says that a packet from the server arrived on a carrier. The first one turns a
-	// dial into a path.
+	// Heard says that a packet from the server arrived on a carrier. The first one turns a dial into a path.
 	Heard struct {
 		ID  ID
 		RTT time.Duration // of the carrier, 0 if not known
@@ -63,8 +61,7 @@ type Action any
 
 // Actions.
 type (
-	// Dial starts a dial under a new ID. A carrier that stands by carries only pings until it
-	// is activated.
+	// Dial starts a dial under a new ID. A carrier that stands by carries only pings until it is activated.
 	Dial struct {
 		ID        ID
 		Candidate Candidate

@@ -17,11 +17,9 @@ type Paths int
 const (
 	// Failover is one path, replaced by another when it fails.
 	Failover Paths = iota
-	// Standby is a second path over another interface, which carries nothing until the first
-	// is suspect.
+	// Standby is a second path over another interface, which carries nothing until the first is suspect.
 	Standby
-	// Redundant is a second path over another interface, which carries everything that the
-	// first carries.
+	// Redundant is a second path over another interface, which carries everything that the first carries.
 	Redundant
 	// Aggregate is Standby, with bulk data over both interfaces.
 	Aggregate
@@ -52,8 +50,7 @@ func (c Config) withDefaults() Config {
 // keepaliveInterval is the time between pings on a silent path that is in use.
 func (c Config) keepaliveInterval() time.Duration { return min(keepaliveInterval, c.KeepaliveIdle) }
 
-// A Manager is the state of one client's link to its server. It is not safe for concurrent
-// use.
+// A Manager is the state of one client's link to its server. It is not safe for concurrent use.
 type Manager struct {
 	cfg Config
 
@@ -113,10 +110,9 @@ func (m *Manager) Attempts() int { return m.redialing.attempts }
 // Moves returns how often another path has taken over.
 func (m *Manager) Moves() int { return m.moves }
 
-// Steady reports whether there is one live path and no dial. Then good news changes nothing:
-// Heard, Traffic and Unacked may be reported as late as at the deadline, except that
-// input unacknowledged for longer than AckTimeout is reported at once, and so is traffic after
-// a minute without any.
+// Steady reports whether there is one live path and no dial. Then good news changes nothing: Heard, Traffic and
+// Unacked may be reported as late as at the deadline, except that input unacknowledged for longer than AckTimeout is
+// reported at once, and so is traffic after a minute without any.
 func (m *Manager) Steady() bool {
 	return m.state == Live && len(m.paths) == 1 && len(m.dials) == 0
 }
@@ -190,8 +186,7 @@ func (m *Manager) Handle(now time.Time, event Event) []Action {
 	return m.actions
 }
 
-// Deadline returns when to call Handle at the latest, or zero if only an event can change
-// anything.
+// Deadline returns when to call Handle at the latest, or zero if only an event can change anything.
 func (m *Manager) Deadline() time.Time { return m.deadline }
 
 // schedule calls at with all that is to be done, and when, in the order in which it is done: it is the rule of when

@@ -44,8 +44,7 @@ type path struct {
 // suspect makes the path prove itself.
 func (p *path) suspect(why State) { p.suspected, p.probes = why, 0 }
 
-// hear records that a packet arrived. It may be reported late, so it is an answer only to
-// what was sent before it.
+// hear records that a packet arrived. It may be reported late, so it is an answer only to what was sent before it.
 func (p *path) hear(at time.Time, rtt time.Duration) {
 	p.suspected = 0
 	if at.After(p.heard) {
@@ -77,8 +76,7 @@ func (p *path) excuse(now time.Time) {
 	}
 }
 
-// silentSince returns since when silence counts that began at a time: not before this client
-// ran again.
+// silentSince returns since when silence counts that began at a time: not before this client ran again.
 func (p *path) silentSince(t time.Time) time.Time {
 	return later(p.ranAgain, t)
 }

@@ -194,8 +194,7 @@ func (r *redialing) dialOne(now time.Time, n int) {
 	r.turns++
 }
 
-// beginTCP begins the part of a round that dials TCP. The first one leaves out the interfaces
-// to avoid.
+// beginTCP begins the part of a round that dials TCP. The first one leaves out the interfaces to avoid.
 func (m *Manager) beginTCP(now time.Time) {
 	r := &m.redialing
 	r.tcp.left = m.ranked(now, TCP)
@@ -261,8 +260,7 @@ func (m *Manager) roundInterval(now time.Time) time.Duration {
 // slow reports whether no path has been trusted for so long that the user has probably left.
 func (m *Manager) slow(now time.Time) bool { return now.Sub(m.redialing.since) > slowAfter }
 
-// inputWaits reports whether input waits for an ack, and not for so long that the user has
-// left.
+// inputWaits reports whether input waits for an ack, and not for so long that the user has left.
 func (m *Manager) inputWaits(now time.Time) bool {
 	return !m.unacked.IsZero() && now.Sub(m.unacked) < ActiveFor
 }

@@ -13,9 +13,8 @@ func (m *Manager) inUse(c Candidate) {
 	}
 }
 
-// adopt closes the paths that a new one replaces, and the dials of no better transport. An
-// SSH path stands by until the new one has lasted. It reports whether the new path is to be
-// kept.
+// adopt closes the paths that a new one replaces, and the dials of no better transport. An SSH path stands by until
+// the new one has lasted. It reports whether the new path is to be kept.
 func (m *Manager) adopt(now time.Time, fresh *path, second bool) bool {
 	if second {
 		m.second.interval = 0
@@ -61,8 +60,7 @@ func (m *Manager) standBy(id ID) {
 	}
 }
 
-// activate puts the best path that stands by and is live into use, and reports whether there
-// is one.
+// activate puts the best path that stands by and is live into use, and reports whether there is one.
 func (m *Manager) activate(now time.Time) bool {
 	best := ID(-1)
 	for _, id := range ordered(m.paths) {
@@ -112,9 +110,8 @@ func (m *Manager) prune(now time.Time) {
 	}
 }
 
-// superfluous reports whether a path with a better transport, or a later one with the same,
-// does everything that a path does, or whether a path is on an interface to avoid beside one
-// that is not.
+// superfluous reports whether a path with a better transport, or a later one with the same, does everything that a
+// path does, or whether a path is on an interface to avoid beside one that is not.
 func (m *Manager) superfluous(now time.Time, p *path) bool {
 	for _, other := range m.paths {
 		if other.standBy || !m.trusted(now, other) {

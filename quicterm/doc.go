@@ -73,11 +73,10 @@
 //
 // # Beside the data
 //
-// The session's gate (package gate) is one mutex for the ring, the endpoint and the driver
-// of an end. Outside of it, client.roamer reports what happens to the paths to
-// migrate.Manager, which decides when to dial which candidate and when to close a carrier.
-// A new carrier begins with a proof (server.conn.resume, holder.Holder.resumeLocked)
-// and continues where the acks say.
+// The session's gate (package gate) is one mutex for the ring, the endpoint and the driver of an end. Outside of it,
+// client.roamer reports what happens to the paths to migrate.Manager, which decides when to dial which candidate and
+// when to close a carrier. A new carrier begins with a proof (server.conn.resume, holder.Holder.resumeLocked) and
+// continues where the acks say.
 //
 // The protocol is specified in wire/SPEC.md.
 //

@@ -25,8 +25,7 @@ const (
 	// of 1200 bytes, which every path of the internet can carry (RFC 9000, 14).
 	MaxDatagram = 1124
 
-	// SealSize is how much of a datagram package sealed needs for itself. Frames leave it
-	// free on every carrier.
+	// SealSize is how much of a datagram package sealed needs for itself. Frames leave it free on every carrier.
 	SealSize = 24
 
 	// DeadTime is how long a carrier is kept whose peer answers nothing. Long before that a client has dialed others:
@@ -37,18 +36,15 @@ const (
 // A Carrier is one way between the two ends of an attachment, with two lanes: a reliable
 // stream in both directions and, if the path has them, datagrams.
 //
-// One goroutine may use each of Read, Write, SendDatagram and ReceiveDatagram at a time. After
-// Close, or when the path is gone for good, all of them return an error. The code that makes
-// or accepts a carrier closes it.
+// One goroutine may use each of Read, Write, SendDatagram and ReceiveDatagram at a time. After Close, or when the
+// path is gone for good, all of them return an error. The code that makes or accepts a carrier closes it.
 type Carrier interface {
 	// Read reads from the stream. It blocks until there are bytes.
 	io.Reader
-	// Write writes to the stream. It blocks while the stream's buffers are full and does not
-	// keep its argument.
+	// Write writes to the stream. It blocks while the stream's buffers are full and does not keep its argument.
 	io.Writer
-	// SendDatagram sends a datagram of at most MaxDatagram bytes. If a queue is full it either
-	// blocks, or drops the datagram and returns nil. It may drop an empty datagram. It does not
-	// keep its argument.
+	// SendDatagram sends a datagram of at most MaxDatagram bytes. If a queue is full it either blocks, or drops the
+	// datagram and returns nil. It may drop an empty datagram. It does not keep its argument.
 	SendDatagram(b []byte) error
 	// ReceiveDatagram blocks until there is a datagram and returns it; the caller owns it.
 	ReceiveDatagram() ([]byte, error)

@@ -8,13 +8,11 @@ import (
 	"syscall"
 )
 
-// ErrBind is wrapped by the errors of systems that cannot bind sockets to
-// interfaces, or do not permit it.
+// ErrBind is wrapped by the errors of systems that cannot bind sockets to interfaces, or do not permit it.
 var ErrBind = errors.New("sockets cannot be bound to interfaces here")
 
-// Bind returns a Control function for net.ListenConfig and net.Dialer that binds
-// the socket to an interface: then packets leave through it whatever the routes
-// say. For an empty name it does nothing.
+// Bind returns a Control function for net.ListenConfig and net.Dialer that binds the socket to an interface: then
+// packets leave through it whatever the routes say. For an empty name it does nothing.
 func Bind(iface string) func(network, address string, c syscall.RawConn) error {
 	return func(network, _ string, c syscall.RawConn) error {
 		if iface == "" {

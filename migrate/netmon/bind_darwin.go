@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bind binds a socket to an interface. An IPv6 socket may carry IPv4 too, so both
-// options are set.
+// bind binds a socket to an interface. An IPv6 socket may carry IPv4 too, so both options are set.
 func bind(fd uintptr, iface string, ipv6 bool) error {
 	i, err := net.InterfaceByName(iface)
 	if err != nil {

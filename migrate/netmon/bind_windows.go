@@ -10,8 +10,7 @@ import (
 // unicastIF is the value of both IP_UNICAST_IF and IPV6_UNICAST_IF.
 const unicastIF = 31
 
-// bind binds a socket to an interface. An IPv6 socket may carry IPv4 too, so both
-// options are set.
+// bind binds a socket to an interface. An IPv6 socket may carry IPv4 too, so both options are set.
 func bind(fd uintptr, iface string, ipv6 bool) error {
 	i, err := net.InterfaceByName(iface)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package netmon reports how packets leave this machine, and when that may have
-// changed. It only asks the operating system: it sends no packet, and does not
-// know whether a route leads to its destination.
+// Package netmon reports how packets leave this machine, and when that may have changed. It only asks the operating
+// system: it sends no packet, and does not know whether a route leads to its destination.
 //
 //   - [Watch] reports changes of the network, and wake-ups from sleep.
 //   - [Lookup] returns the interface and the local address that packets to an

@@ -7,6 +7,5 @@ import (
 	"errors"
 )
 
-// notifications fails: this system has none. Android denies netlink from version 13
-// on.
+// notifications fails: this system has none. Android denies netlink from version 13 on.
 func notifications(context.Context, func()) error { return errors.ErrUnsupported }

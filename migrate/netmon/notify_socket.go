@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readMessages reads the kernel's messages from a socket. It calls changed after
-// each relevant one, and after messages that the kernel dropped. It closes the
-// socket when the context ends.
+// readMessages reads the kernel's messages from a socket. It calls changed after each relevant one, and after
+// messages that the kernel dropped. It closes the socket when the context ends.
 func readMessages(ctx context.Context, socket *os.File, relevant func([]byte) bool, changed func()) error {
 	ended := make(chan error, 1)
 	go func() {

@@ -12,14 +12,12 @@ import (
 type Route struct {
 	// Interface is the name of the interface, or "" if the system does not say.
 	Interface string
-	// Source is the local address: never an IPv4 address mapped to IPv6, and
-	// without a zone unless it is link-local.
+	// Source is the local address: never an IPv4 address mapped to IPv6, and without a zone unless it is link-local.
 	Source netip.Addr
 }
 
-// Lookup returns how packets to an address leave now: as the system chooses, or
-// through the named interface. It fails if there is no route, or if the interface
-// does not exist, is down, or does not accept bound sockets.
+// Lookup returns how packets to an address leave now: as the system chooses, or through the named interface. It fails
+// if there is no route, or if the interface does not exist, is down, or does not accept bound sockets.
 func Lookup(remote netip.AddrPort, iface string) (Route, error) {
 	to := remote.Addr().Unmap()
 	route, err := lookup(netip.AddrPortFrom(to, remote.Port()), iface)

@@ -65,9 +65,8 @@ func interfaceTo(to netip.Addr) string {
 	return request.Name()
 }
 
-// routeInterface asks the kernel for the route to an address, through the interface
-// with an index unless that is 0. It returns the index of the route's interface, or
-// 0 if the route has several.
+// routeInterface asks the kernel for the route to an address, through the interface with an index unless that is 0.
+// It returns the index of the route's interface, or 0 if the route has several.
 func routeInterface(to netip.Addr, index, flags uint32) (uint32, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -113,8 +112,7 @@ func appendAttr(b []byte, kind uint16, value []byte) []byte {
 	return append(b, value...)
 }
 
-// parseRoute returns the interface's index in the kernel's answer to an
-// RTM_GETROUTE request, or the error in it.
+// parseRoute returns the interface's index in the kernel's answer to an RTM_GETROUTE request, or the error in it.
 func parseRoute(b []byte) (uint32, error) {
 	messages, err := syscall.ParseNetlinkMessage(b)
 	if err != nil {
@@ -140,8 +138,7 @@ func parseRoute(b []byte) (uint32, error) {
 	return 0, nil
 }
 
-// attributes returns the attributes that follow a message's header of headerLen
-// bytes.
+// attributes returns the attributes that follow a message's header of headerLen bytes.
 func attributes(m syscall.NetlinkMessage, headerLen int) ([]syscall.NetlinkRouteAttr, error) {
 	if len(m.Data) < headerLen {
 		return nil, unix.EINVAL // ParseNetlinkRouteAttr would panic

@@ -3,14 +3,12 @@ package netmon
 import "time"
 
 const (
-	// maxDrift bounds how far the clocks may drift apart between two readings
-	// without a sleep: more than any correction of a running clock, and less than
-	// a sleep.
+	// maxDrift bounds how far the clocks may drift apart between two readings without a sleep: more than any
+	// correction of a running clock, and less than a sleep.
 	maxDrift = 3 * clockInterval / 2
 
-	// maxPause bounds the time between two readings of a process that runs. Only
-	// sleep or a stopped process exceeds it: on Windows the monotonic clock
-	// advances during sleep, so that the clocks do not drift apart.
+	// maxPause bounds the time between two readings of a process that runs. Only sleep or a stopped process exceeds
+	// it: on Windows the monotonic clock advances during sleep, so that the clocks do not drift apart.
 	maxPause = 10 * clockInterval
 )
 

@@ -14,8 +14,7 @@ const (
 	// clockInterval is the time between two readings of the clocks.
 	clockInterval = time.Second
 
-	// pollInterval is the time between two looks at the network on systems that do
-	// not notify of changes.
+	// pollInterval is the time between two looks at the network on systems that do not notify of changes.
 	pollInterval = 2 * clockInterval
 )
 
@@ -33,15 +32,13 @@ const (
 
 func (e Event) String() string { return [...]string{"changed", "woke"}[e] }
 
-// A source calls changed after each change of the network until the context ends,
-// then returns nil. It returns an error if it cannot notice changes. It joins its
-// goroutines before it returns.
+// A source calls changed after each change of the network until the context ends, then returns nil. It returns an
+// error if it cannot notice changes. It joins its goroutines before it returns.
 type source func(ctx context.Context, changed func()) error
 
-// Watch calls f after each event. It returns nil when the context ends, or an error
-// if nothing can be watched; no goroutine is left then. It calls f in its
-// caller's goroutine: immediately for the first event of a burst, then at most once
-// per 50 ms for those that follow, with Woke if that is one of them.
+// Watch calls f after each event. It returns nil when the context ends, or an error if nothing can be watched; no
+// goroutine is left then. It calls f in its caller's goroutine: immediately for the first event of a burst, then at
+// most once per 50 ms for those that follow, with Woke if that is one of them.
 //
 // Remote returns the address whose route matters, or the zero value while it is not
 // known. Watch calls it from another goroutine, and only on systems that do not
@@ -50,8 +47,7 @@ func Watch(ctx context.Context, remote func() netip.AddrPort, f func(Event)) err
 	return watch(ctx, withFallback(notifications, poll(remote, pollInterval)), f)
 }
 
-// withFallback returns a source that continues with the second source if the first
-// fails.
+// withFallback returns a source that continues with the second source if the first fails.
 func withFallback(first, second source) source {
 	return func(ctx context.Context, changed func()) error {
 		if err := first(ctx, changed); err == nil {

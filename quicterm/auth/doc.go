@@ -1,5 +1,4 @@
-// Package auth proves the identity of servers, users and clients, with the keys and files
-// of ssh.
+// Package auth proves the identity of servers, users and clients, with the keys and files of ssh.
 //
 //   - A server proves that it holds its ssh host key by a TLS certificate over it, which
 //     the client looks up in known_hosts.

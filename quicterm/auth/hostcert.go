@@ -14,16 +14,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// certified ends the types of host keys, in a server name, that the client wants with an
-// ssh certificate.
+// certified ends the types of host keys, in a server name, that the client wants with an ssh certificate.
 const certified = "-cert"
 
 // certificateExtension identifies the X.509 extension that has the server's ssh host
 // certificate (PROTOCOL.certkeys). It is in the arc for experiments and not registered.
 var certificateExtension = asn1.ObjectIdentifier{1, 3, 6, 1, 3, 4433, 1}
 
-// caAlgorithms are the algorithms by which an authority may sign certificates: those of
-// OpenSSH, without SHA-1.
+// caAlgorithms are the algorithms by which an authority may sign certificates: those of OpenSSH, without SHA-1.
 var caAlgorithms = []string{
 	ssh.KeyAlgoED25519,
 	ssh.KeyAlgoECDSA256,
@@ -57,8 +55,7 @@ func (k *HostKey) LoadCertificate(file string) error {
 	return err
 }
 
-// presentedKey returns the host key that a server presents, in its ssh certificate if it has
-// one.
+// presentedKey returns the host key that a server presents, in its ssh certificate if it has one.
 func presentedKey(cert *x509.Certificate) (ssh.PublicKey, error) {
 	key, err := ssh.NewPublicKey(cert.PublicKey)
 	if err != nil {

@@ -6,13 +6,11 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// An UnknownHostError is the error of a server whose key is in no known_hosts file. The
-// user may accept it.
+// An UnknownHostError is the error of a server whose key is in no known_hosts file. The user may accept it.
 type UnknownHostError struct {
 	Host string // as in known_hosts
 	Key  ssh.PublicKey
-	// Certificate says why the server's certificate by a known authority is not valid, or
-	// is nil.
+	// Certificate says why the server's certificate by a known authority is not valid, or is nil.
 	Certificate error
 }
 
@@ -44,8 +42,7 @@ func (e *ChangedHostError) Error() string {
 		e.Host, e.Key.Type(), ssh.FingerprintSHA256(e.Key))
 }
 
-// A RevokedHostError is the error of a server whose key, or its authority's, is marked as
-// revoked.
+// A RevokedHostError is the error of a server whose key, or its authority's, is marked as revoked.
 type RevokedHostError struct {
 	Host string
 	Key  ssh.PublicKey

@@ -140,10 +140,9 @@ var ErrExpensive = errors.New("no CPU time for a signature by an RSA key")
 // the first type that the client's server name lists and there is a key of, with an ssh
 // certificate if the name asks for one, else the first key.
 //
-// A signature by an RSA key takes a hundred times the CPU time of others. If there is
-// another key, allowRSA is asked before an RSA key is used; nil allows it. If it says no, the
-// client gets another key that it lists. If it lists none, the handshake fails with
-// ErrExpensive: the client would take any other key for that of a stranger.
+// A signature by an RSA key takes a hundred times the CPU time of others. If there is another key, allowRSA is asked
+// before an RSA key is used; nil allows it. If it says no, the client gets another key that it lists. If it lists
+// none, the handshake fails with ErrExpensive: the client would take any other key for that of a stranger.
 func Certificate(
 	keys []*HostKey, allowRSA func(*tls.ClientHelloInfo) bool,
 ) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {

@@ -58,8 +58,7 @@ type HostRules struct {
 	RevokedKeys  string   // a file, or empty
 }
 
-// Restrict adds rules to the known hosts. It fails if the revoked keys cannot be read: then no
-// host may be trusted.
+// Restrict adds rules to the known hosts. It fails if the revoked keys cannot be read: then no host may be trusted.
 func (k *KnownHosts) Restrict(rules HostRules) error {
 	k.rules = rules
 	if rules.RevokedKeys == "" {

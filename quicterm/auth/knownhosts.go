@@ -40,9 +40,8 @@ type KnownKey struct {
 	Key   ssh.PublicKey
 }
 
-// LoadKnownHosts reads known_hosts files (sshd(8)) for a server: host is the name by which
-// the user calls it. It skips files that do not exist, and lines that it cannot parse, as
-// ssh does.
+// LoadKnownHosts reads known_hosts files (sshd(8)) for a server: host is the name by which the user calls it. It
+// skips files that do not exist, and lines that it cannot parse, as ssh does.
 func LoadKnownHosts(host string, port uint16, files []string) (*KnownHosts, error) {
 	host = strings.ToLower(host) // as ssh does
 	k := &KnownHosts{

@@ -80,8 +80,7 @@ type revokedCertificates struct {
 	ids       map[string]struct{} // of the certificates
 }
 
-// serials are serial numbers from first to last, those of the bits that are set in only if
-// that is not nil.
+// serials are serial numbers from first to last, those of the bits that are set in only if that is not nil.
 type serials struct {
 	first, last uint64
 	only        *big.Int
@@ -141,8 +140,7 @@ func (r *krlReader) certificates() revokedCertificates {
 	return c
 }
 
-// extension reads the name of an extension, none of which is known, and whether it may be
-// skipped.
+// extension reads the name of an extension, none of which is known, and whether it may be skipped.
 func (r *krlReader) extension() {
 	r.text()
 	if r.byte() != 0 {

@@ -38,17 +38,15 @@ func SealKeys(secret, statement []byte) (fromClient, fromHolder []byte) {
 	return key("\x00"), key("\x01")
 }
 
-// A Verifier checks the resumes of one instance. It accepts each number once, and only
-// numbers less than replayWindow below the highest accepted one. Only one goroutine may use
-// it at a time.
+// A Verifier checks the resumes of one instance. It accepts each number once, and only numbers less than replayWindow
+// below the highest accepted one. Only one goroutine may use it at a time.
 type Verifier struct {
 	secret  []byte
 	highest uint64
 	seen    uint64 // bit i: number highest-i was accepted
 }
 
-// replayWindow is how many numbers late a proof may be: more dials than a client races at
-// once.
+// replayWindow is how many numbers late a proof may be: more dials than a client races at once.
 const replayWindow = 64
 
 // NewVerifier returns a verifier of the proofs with a secret. Numbers start at 1.
@@ -59,8 +57,7 @@ func (v *Verifier) SealKeys(statement []byte) (fromClient, fromHolder []byte) {
 	return SealKeys(v.secret, statement)
 }
 
-// Verify reports whether a proof of a statement is valid and its number n was not used. If
-// so, it uses the number up.
+// Verify reports whether a proof of a statement is valid and its number n was not used. If so, it uses the number up.
 func (v *Verifier) Verify(n uint64, statement []byte, proof [sha256.Size]byte) bool {
 	want := Proof(v.secret, statement)
 	if !hmac.Equal(want[:], proof[:]) || n == 0 {

@@ -11,12 +11,10 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// MaxRevoked is the size of the largest file of revoked keys that is read, in bytes: half a
-// million keys.
+// MaxRevoked is the size of the largest file of revoked keys that is read, in bytes: half a million keys.
 const MaxRevoked = 16 << 20
 
-// RevokedKeys are the keys and certificates that a file revokes: RevokedKeys of sshd, or
-// RevokedHostKeys of ssh.
+// RevokedKeys are the keys and certificates that a file revokes: RevokedKeys of sshd, or RevokedHostKeys of ssh.
 type RevokedKeys struct {
 	hashes       map[string]struct{} // of keys, by SHA-1 or SHA-256
 	certificates []revokedCertificates
@@ -35,8 +33,7 @@ func (r *RevokedKeys) hasKey(key ssh.PublicKey) bool {
 	return byLong || byShort
 }
 
-// Has reports whether a key is revoked. A certificate is revoked as well if its key or its
-// authority is.
+// Has reports whether a key is revoked. A certificate is revoked as well if its key or its authority is.
 func (r *RevokedKeys) Has(key ssh.PublicKey) bool {
 	cert, ok := key.(*ssh.Certificate)
 	if !ok {
@@ -50,8 +47,7 @@ func (r *RevokedKeys) Has(key ssh.PublicKey) bool {
 	return r.hasKey(cert.Key) || r.hasKey(cert.SignatureKey)
 }
 
-// ParseRevokedKeys reads a file of revoked keys: a list of public keys, one a line, or what
-// ssh-keygen -k makes.
+// ParseRevokedKeys reads a file of revoked keys: a list of public keys, one a line, or what ssh-keygen -k makes.
 func ParseRevokedKeys(content []byte) (*RevokedKeys, error) {
 	keys := &RevokedKeys{hashes: make(map[string]struct{})}
 	if rest, ok := bytes.CutPrefix(content, []byte(krlMagic)); ok {

@@ -18,9 +18,8 @@ type Query struct {
 	Key  []byte // in the form of RFC 4253, 6.6, or a certificate of one
 	From netip.Addr
 
-	// Proven is when the client has proven that it has the certificate, or zero if it has not yet.
-	// As sshd keeps a connection whose certificate expires, the certificate must have been valid
-	// then. All else counts as it is now.
+	// Proven is when the client has proven that it has the certificate, or zero if it has not yet. As sshd keeps a
+	// connection whose certificate expires, the certificate must have been valid then. All else counts as it is now.
 	Proven time.Time
 }
 
@@ -73,8 +72,7 @@ var errAuthority = fmt.Errorf("%w, nor is the authority of its certificate trust
 // Verdicts returns the answers after all files that were read, in the order of the queries.
 func (s *Search) Verdicts() []Verdict { return s.verdicts }
 
-// Read reads the content of the next file with a name. Like sshd, it skips lines that it cannot
-// parse.
+// Read reads the content of the next file with a name. Like sshd, it skips lines that it cannot parse.
 func (s *Search) Read(name string, content []byte) {
 	number := 0
 	for text := range bytes.Lines(content) {
@@ -133,8 +131,7 @@ func (s *Search) decide(i int, where string, allowed func() (*Permissions, error
 	}
 }
 
-// certified returns what a line allows the certificate of a query that names one of some
-// principals.
+// certified returns what a line allows the certificate of a query that names one of some principals.
 func (s *Search) certified(i int, byLine *Permissions, principals []string) (*Permissions, error) {
 	valid := s.now
 	if proven := s.queries[i].Proven; !proven.IsZero() {
@@ -196,8 +193,7 @@ func (s *Search) trust(name string, authorities []byte, allowed func(i int) (*Pe
 	}
 }
 
-// splitOptions splits options at the start of a line, which commas separate and white space
-// outside quotes ends.
+// splitOptions splits options at the start of a line, which commas separate and white space outside quotes ends.
 func splitOptions(text string) (options []string) {
 	quoted, start := false, 0
 	for i := 0; i < len(text); i++ {

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// namespace separates our signatures from those that other programs make with the
-// same keys (PROTOCOL.sshsig).
+// namespace separates our signatures from those that other programs make with the same keys (PROTOCOL.sshsig).
 const namespace = "auth@quicterm"
 
 // Sign returns the signature that proves that the user holds the key. It blocks while a passphrase

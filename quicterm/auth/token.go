@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	// tokenLifetime is how long a token is valid: enough for ssh to deliver it and
-	// for the client to dial.
+	// tokenLifetime is how long a token is valid: enough for ssh to deliver it and for the client to dial.
 	tokenLifetime = 60 * time.Second
 
 	tokenSize = 32
@@ -41,8 +40,7 @@ type Grantee struct {
 	Reported string // for the log: by what sshd has let the client in, as a process of the account says
 }
 
-// Issue returns a new token for an account. It fails if the account has maxTokens unused
-// ones.
+// Issue returns a new token for an account. It fails if the account has maxTokens unused ones.
 func (t *Tokens) Issue(now time.Time, g Grantee) ([]byte, error) {
 	secret := make([]byte, tokenSize)
 	rand.Read(secret) // never fails

@@ -13,10 +13,9 @@ func (k *UserKey) certified() bool {
 	return ok
 }
 
-// Certificates returns the certificates to offer to a server, in the order of ssh: first those
-// in files, for keys that are among keys or agentKeys, then the others of the agent unless
-// only is set. It skips files that do not exist, and those that are in skipped with the
-// reason.
+// Certificates returns the certificates to offer to a server, in the order of ssh: first those in files, for keys
+// that are among keys or agentKeys, then the others of the agent unless only is set. It skips files that do not
+// exist, and those that are in skipped with the reason.
 func Certificates(keys, agentKeys []*UserKey, files []string, only bool) (certificates []*UserKey, skipped []error) {
 	offered := make(map[string]bool)
 	add := func(k *UserKey) {

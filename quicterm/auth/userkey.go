@@ -20,8 +20,7 @@ type UserKey struct {
 	Public ssh.PublicKey
 	Source string // its file or agent, for people
 
-	// signer returns the signer. It may ask for a passphrase. It is nil if only the
-	// public key is known.
+	// signer returns the signer. It may ask for a passphrase. It is nil if only the public key is known.
 	signer func() (ssh.Signer, error)
 	silent bool // signer does not ask for a passphrase
 }
@@ -200,9 +199,8 @@ func publicFile(file string) (ssh.PublicKey, error) {
 }
 
 // UserKeys returns the keys to offer, without certificates, in the order of ssh: first those that are both in the
-// agent and in an identity file, then the other keys of the agent unless only is set, then
-// the other files. It skips files that do not exist, and those that are in skipped with the
-// reason.
+// agent and in an identity file, then the other keys of the agent unless only is set, then the other files. It skips
+// files that do not exist, and those that are in skipped with the reason.
 func UserKeys(
 	agentKeys []*UserKey, files []string, only bool, ask func(prompt string) ([]byte, error),
 ) (keys []*UserKey, skipped []error) {

@@ -125,8 +125,7 @@ func (r *roamer) carry(ctx context.Context, d migrate.Dial, c *roamerCarrier, la
 	})
 }
 
-// rtt returns the round trip of a carrier: what its transport has measured or, if that tells
-// nothing, the session.
+// rtt returns the round trip of a carrier: what its transport has measured or, if that tells nothing, the session.
 func (r *roamer) rtt(c *roamerCarrier, stats carrier.Stats) time.Duration {
 	if stats.RTT > 0 {
 		return stats.RTT

@@ -46,13 +46,11 @@ type Config struct {
 	Software string       // name and version, told to the server
 	Machine  string       // what this machine calls itself, told to clients whose session this one takes over
 
-	// Resolve returns the server's addresses, best first, for QUIC and TCP. It is called again
-	// when a session looks for other paths: addresses may change while it lasts. It may block
-	// until a Tunnel has told the port.
+	// Resolve returns the server's addresses, best first, for QUIC and TCP. It is called again when a session looks
+	// for other paths: addresses may change while it lasts. It may block until a Tunnel has told the port.
 	Resolve func(ctx context.Context) ([]netip.AddrPort, error)
 
-	// CheckHost returns nil if a server with this key may be trusted, else why not. Any goroutine
-	// may call it.
+	// CheckHost returns nil if a server with this key may be trusted, else why not. Any goroutine may call it.
 	CheckHost func(key ssh.PublicKey) error
 	// KeyTypes are the types of keys to ask the server for, best first.
 	KeyTypes []string
@@ -66,9 +64,8 @@ type Config struct {
 	// accepts one: for a server that was not known before, and is not to learn them all.
 	OneByOne bool
 
-	// Tunnel is another way to log in, or nil. It is used if no server has answered by QUIC or TCP
-	// within a second, and if none lets the user in. With TunnelFirst it is the only way to log
-	// in, and a session moves from there.
+	// Tunnel is another way to log in, or nil. It is used if no server has answered by QUIC or TCP within a second,
+	// and if none lets the user in. With TunnelFirst it is the only way to log in, and a session moves from there.
 	Tunnel      Tunnel
 	TunnelFirst bool
 

@@ -37,8 +37,7 @@ type Network interface {
 	Dial(ctx context.Context, iface string, remote netip.AddrPort) (net.Conn, error)
 	// Interfaces returns the names of the interfaces that may lead to the server.
 	Interfaces() ([]string, error)
-	// Lookup returns how packets to an address leave, over the interface or over one that the
-	// system chooses.
+	// Lookup returns how packets to an address leave, over the interface or over one that the system chooses.
 	Lookup(remote netip.AddrPort, iface string) (netmon.Route, error)
 	// Watch calls f on each change of the network until the context ends. The function remote
 	// returns the server's address.

@@ -28,9 +28,8 @@ func (c *Client) Candidates(ctx context.Context) ([]Candidate, error) {
 	return list, nil
 }
 
-// Reach dials a candidate, without a login, and returns the time of a round trip.
-// Its error is an [UnreachableError] if nothing answers, [ErrBusy], or says what is wrong with the
-// host's key.
+// Reach dials a candidate, without a login, and returns the time of a round trip. Its error is an [UnreachableError]
+// if nothing answers, [ErrBusy], or says what is wrong with the host's key.
 func (c *Client) Reach(ctx context.Context, to Candidate) (rtt time.Duration, err error) {
 	d := c.dialers[migrate.Transport(to.Transport)]
 	dial := d.dial

@@ -98,13 +98,11 @@ func (s *Session) TakeSize(size wire.Size) error {
 	return s.send(wire.Take, size.Append(nil))
 }
 
-// Signal sends a signal to the program, given by its name without SIG. HUP ends the session.
-// It blocks as Write does.
+// Signal sends a signal to the program, given by its name without SIG. HUP ends the session. It blocks as Write does.
 func (s *Session) Signal(name string) error { return s.send(wire.Signal, []byte(name)) }
 
-// Skip asks the server to leave out the output that it has not sent, except the last lines,
-// as soon as the program has the input before it. Without a terminal it does nothing. It
-// blocks as Write does.
+// Skip asks the server to leave out the output that it has not sent, except the last lines, as soon as the program
+// has the input before it. Without a terminal it does nothing. It blocks as Write does.
 func (s *Session) Skip() error { return s.send(wire.Skip, nil) }
 
 func (s *Session) send(t buffer.Type, payload []byte) error {

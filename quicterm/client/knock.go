@@ -9,8 +9,7 @@ import (
 	"github.com/quicterm/quicterm/migrate"
 )
 
-// A knocker sends knocks on candidates, over a socket for each, and posts answers. The roamer's loop
-// owns it.
+// A knocker sends knocks on candidates, over a socket for each, and posts answers. The roamer's loop owns it.
 type knocker struct {
 	network Network
 	post    func(e any) // migrate.Answered or knockFailed

@@ -94,8 +94,7 @@ func (s *Session) replayUntil(from session.Delivered, aged uint64) {
 	s.attached.Live = aged
 }
 
-// write handles the first frames of a batch, and returns how many. Output for the same
-// stream is written together.
+// write handles the first frames of a batch, and returns how many. Output for the same stream is written together.
 func (s *Session) write(batch []session.Delivered) int {
 	d := batch[0]
 	begins := s.begins

@@ -65,9 +65,8 @@ func (d *quicDialer) redial(ctx context.Context, to migrate.Candidate) (carrier.
 	}
 	conf := d.tls
 	if ticket, _ := conf.ClientSessionCache.Get(conf.ServerName); ticket != nil {
-		// The ticket's secret comes from a handshake that was safe from quantum computers, and
-		// makes this one so. Without another such key exchange, the first flight is one packet
-		// that can be lost, not two.
+		// The ticket's secret comes from a handshake that was safe from quantum computers, and makes this one so.
+		// Without another such key exchange, the first flight is one packet that can be lost, not two.
 		conf = conf.Clone()
 		conf.CurvePreferences = []tls.CurveID{tls.X25519}
 	}

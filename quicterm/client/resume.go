@@ -61,8 +61,7 @@ func (c *answeredCarrier) Read(b []byte) (int, error) {
 	return c.Carrier.Read(b)
 }
 
-// A notFoundError means that the server does not have the session, or that the proof is
-// wrong: it does not say which.
+// A notFoundError means that the server does not have the session, or that the proof is wrong: it does not say which.
 type notFoundError struct {
 	gone bool // the server says that the session is
 }
@@ -109,9 +108,8 @@ const (
 	otherHost                     // another one, and the name still stands for the first too
 )
 
-// responderAt tells which machine is at an address of the server, given the one at which the
-// session was last reached and those that the name stands for. An address that is not valid
-// stands for the machine at the end of the tunnel.
+// responderAt tells which machine is at an address of the server, given the one at which the session was last reached
+// and those that the name stands for. An address that is not valid stands for the machine at the end of the tunnel.
 func responderAt(addr, session netip.AddrPort, named []netip.AddrPort) responder {
 	switch {
 	case addr == session:

@@ -57,8 +57,7 @@ var paths = map[string]migrate.Paths{
 	"aggregate": migrate.Aggregate,
 }
 
-// run keeps the session connected until the context ends. It closes all carriers and waits
-// for all goroutines.
+// run keeps the session connected until the context ends. It closes all carriers and waits for all goroutines.
 func (r *roamer) run(ctx context.Context) {
 	s := r.session
 	r.knocker = r.newKnocker(ctx)

@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	// maxUnheard is how many pings in a row may stay without a packet of the server before
-	// the connection counts as lost. They are counted, not timed: a client that was stopped
-	// has sent none meanwhile.
+	// maxUnheard is how many pings in a row may stay without a packet of the server before the connection counts as
+	// lost. They are counted, not timed: a client that was stopped has sent none meanwhile.
 	maxUnheard = 5
 
 	// maxTrusted is after how many of them another connection may be tried beside it.

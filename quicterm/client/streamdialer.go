@@ -11,9 +11,8 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier/tcp"
 )
 
-// A tcpDialer makes connections of TLS on TCP. Each has a whole handshake, whether there is a
-// session already or not: a ticket would save nothing, because the server answers before the
-// client may send.
+// A tcpDialer makes connections of TLS on TCP. Each has a whole handshake, whether there is a session already or not:
+// a ticket would save nothing, because the server answers before the client may send.
 type tcpDialer struct {
 	network Network
 	tls     *tls.Config
@@ -45,10 +44,9 @@ func (d *tcpDialer) refused(error) bool { return false }
 // A Tunnel makes carriers to the daemon through another login, such as that of ssh: the daemon
 // knows the user already.
 type Tunnel interface {
-	// Dial returns a carrier, which the caller closes. It may return before the login is done:
-	// then the first Write waits for it or is sent behind it, and errors come from Read. The
-	// context ends Dial, and not a carrier that it has returned. ask says whether the user may be
-	// asked for something.
+	// Dial returns a carrier, which the caller closes. It may return before the login is done: then the first Write
+	// waits for it or is sent behind it, and errors come from Read. The context ends Dial, and not a carrier that it
+	// has returned. ask says whether the user may be asked for something.
 	Dial(ctx context.Context, ask bool) (carrier.Carrier, error)
 }
 

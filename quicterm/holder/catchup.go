@@ -83,9 +83,8 @@ func (h *Holder) presentLocked() uint64 {
 	return h.ring.Next()
 }
 
-// replay returns where the output for a new client begins, and how many bytes of it the
-// client leaves out. It is all output that no client has seen and, on a terminal, the
-// end of the rest from a line's start.
+// replay returns where the output for a new client begins, and how many bytes of it the client leaves out. It is all
+// output that no client has seen and, on a terminal, the end of the rest from a line's start.
 func (s *clients) replay() (first, offset, trim uint64) {
 	first, offset = s.unseen, s.unseenOffset
 	if !s.pty {

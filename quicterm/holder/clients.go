@@ -40,13 +40,11 @@ const (
 type role uint8
 
 const (
-	// roleWriter sends input and receives output. The session is kept for it, and the
-	// program waits for it.
+	// roleWriter sends input and receives output. The session is kept for it, and the program waits for it.
 	roleWriter role = iota
 	// roleShare is the same beside a writer, whom it does not displace.
 	roleShare
-	// roleWatch receives output, and has no effect on the session. rolePeek is the same, and
-	// nobody is told of it.
+	// roleWatch receives output, and has no effect on the session. rolePeek is the same, and nobody is told of it.
 	roleWatch
 	rolePeek
 	// roleDisplaced lost the writer's role to another client. It is told so. New
@@ -271,8 +269,7 @@ func (s *clients) appended(now time.Time) {
 	}
 }
 
-// wait returns for how long n bytes of output must wait as things are, or 0 if they may
-// be appended now.
+// wait returns for how long n bytes of output must wait as things are, or 0 if they may be appended now.
 //
 // Without a terminal they wait while they would push out of the ring what was not
 // received: the program waits as at the end of any full pipe, for its own client alone. A program that was hung up
@@ -298,9 +295,8 @@ func (s *clients) wait(now time.Time, n int, hungUp bool) (longest time.Duration
 	return longest
 }
 
-// backlog returns how many bytes of a terminal's output may be outstanding to a
-// writer: a little more than keeps its path busy. A key that stops a flood takes effect
-// on the screen when all of that has arrived.
+// backlog returns how many bytes of a terminal's output may be outstanding to a writer: a little more than keeps its
+// path busy. A key that stops a flood takes effect on the screen when all of that has arrived.
 func (s *clients) backlog(now time.Time, w *attachment) int {
 	window := w.endpoint.SendWindow(now)
 	return min(window+window/16, s.buffer/2)

@@ -21,13 +21,11 @@ import (
 // within that. If it falls far behind, reading the program's output waits for it, so that it draws all
 // output. A fault of the screen costs the session nothing: a new screen is drawn from the ring.
 const (
-	// drawNow is how many bytes of frames are drawn at once, with the gate unlocked. That is some 20 times
-	// the text of a scrollback, which is not skipped, and takes 25 ms if nothing is skipped: as
-	// long a new client may wait.
+	// drawNow is how many bytes of frames are drawn at once, with the gate unlocked. That is some 20 times the text
+	// of a scrollback, which is not skipped, and takes 25 ms if nothing is skipped: as long a new client may wait.
 	drawNow = 2 << 20
 
-	// maxBehind is how many bytes of output may wait to be drawn, if that is less than half
-	// of the ring.
+	// maxBehind is how many bytes of output may wait to be drawn, if that is less than half of the ring.
 	maxBehind = 8 << 20
 
 	// maxRedrawn is how many faults have all of the ring drawn again, without the frame at which the
@@ -43,8 +41,7 @@ func newScreen(size wire.Size) *screen.Screen {
 	return screen.New(int(size.Cols), int(size.Rows), screen.Limits{})
 }
 
-// The gate guards an emulator, except that loop alone uses the screen and its size while
-// drawing is true.
+// The gate guards an emulator, except that loop alone uses the screen and its size while drawing is true.
 type emulator struct {
 	h *Holder
 

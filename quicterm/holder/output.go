@@ -66,9 +66,8 @@ func (h *Holder) programLoop() {
 	h.exitedLocked(status, sig, at)
 }
 
-// readOutput copies a stream to the log until it ends. It reads no more than can be sent
-// now: what is left in a terminal's buffer is dropped when the program is interrupted,
-// and the output after that arrives sooner.
+// readOutput copies a stream to the log until it ends. It reads no more than can be sent now: what is left in a
+// terminal's buffer is dropped when the program is interrupted, and the output after that arrives sooner.
 func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
 	size := maxPipeRead
 	if h.launch.PTY {
@@ -116,9 +115,8 @@ func (h *Holder) awaitReadSize() int {
 	return h.clients.readSize(time.Now())
 }
 
-// awaitQuiet blocks until all output of the program that has ended is in the log, however
-// long that takes, and then until the terminal is silent for quietTime, but not forever:
-// processes in the background may keep it open.
+// awaitQuiet blocks until all output of the program that has ended is in the log, however long that takes, and then
+// until the terminal is silent for quietTime, but not forever: processes in the background may keep it open.
 func (h *Holder) awaitQuiet(drained <-chan struct{}) {
 	from := time.Now()
 	var start uint64 // of reading.bytes

@@ -27,10 +27,9 @@ const (
 	criticalMemory = 5
 	plentyMemory   = 20
 
-	// leastMemory: below this many bytes memory is critical, whatever the percentage; below twice as
-	// much scarce; from four times as much plenty, or from half of all memory if that is less, as in
-	// a control group with a small limit. While the holder looks, the ring may grow by checkGrowth,
-	// and its garbage by a third of the ring.
+	// leastMemory: below this many bytes memory is critical, whatever the percentage; below twice as much scarce;
+	// from four times as much plenty, or from half of all memory if that is less, as in a control group with a small
+	// limit. While the holder looks, the ring may grow by checkGrowth, and its garbage by a third of the ring.
 	leastMemory = 2 * checkGrowth
 
 	// smallRing is the size of a ring that is left alone, in bytes: some screens full.
@@ -113,8 +112,7 @@ func (p *pressure) fitLocked(state memory.State) (again time.Duration) {
 		p.h.ring.SetCapacity(min(full, max(held, smallRing)))
 	}
 	if p.h.clients.buffer = full; p.h.ring.Capacity() < full {
-		// Less output is outstanding than the ring has, also while it still has the large
-		// segments of before.
+		// Less output is outstanding than the ring has, also while it still has the large segments of before.
 		p.h.clients.buffer = p.h.ring.Capacity() / 2
 	}
 	p.h.clients.appended(time.Now()) // the oldest frames may be gone

@@ -20,8 +20,7 @@ type Program interface {
 	// Drained reports whether all that was printed on the terminal so far are the first n bytes
 	// that Reads of Stdout have returned.
 	Drained(n uint64) bool
-	// Modes returns what a [wire.Hint] tells of the terminal, unless there is none or it was
-	// closed.
+	// Modes returns what a [wire.Hint] tells of the terminal, unless there is none or it was closed.
 	Modes(now time.Time) (flags wire.TerminalFlags, context uint16, ok bool)
 	// Taken reports whether the program has read all that it was given, except a line that has no end yet. Reads reports
 	// whether it waits for more. Where that is not certain, it counts how long the terminal has been still. Both are false

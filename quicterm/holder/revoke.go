@@ -4,9 +4,8 @@ package holder
 
 import "github.com/quicterm/quicterm/quicterm/wire"
 
-// revokeLocked takes from clients what they attached with, if the request is for their key.
-// It returns how many have lost access. The session is then detached, or hung up if no other
-// client can attach to it.
+// revokeLocked takes from clients what they attached with, if the request is for their key. It returns how many have
+// lost access. The session is then detached, or hung up if no other client can attach to it.
 func (h *Holder) revokeLocked(by string, req *wire.Revoke) (n uint32) {
 	wrote := false
 	for _, a := range h.clients.all {

@@ -20,11 +20,10 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// Holders run as their account, which may put anything in their place: any number of
-// sockets that never answer, or that answer anything. What that costs is bounded here, and
-// one of them does not spoil the answers of the others.
-// maxCollected bounds the descriptions of sessions that are kept for a request, in
-// bytes: several times what fits into its answer.
+// Holders run as their account, which may put anything in their place: any number of sockets that never answer, or
+// that answer anything. What that costs is bounded here, and one of them does not spoil the answers of the others.
+// maxCollected bounds the descriptions of sessions that are kept for a request, in bytes: several times what fits
+// into its answer.
 const maxCollected = 4 * wire.MaxMessage
 
 // An entry is a session whose holder has answered, or a record of a lost one.

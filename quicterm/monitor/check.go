@@ -36,11 +36,10 @@ type KeyAccess struct {
 	auth.Verdict
 }
 
-// Check returns what a daemon with these settings decides about a login to an account (without a
-// name, this process's) from an address, with a key if there is one: the content of a file with a
-// public key or a certificate. It asks as the daemon does:
-// processes that read keys, sshd -T and the program of AuthorizedKeysCommand run, the directory that
-// sshd -T needs is made if it does not exist, and PAM opens a session and closes it. Only root can ask
+// Check returns what a daemon with these settings decides about a login to an account (without a name, this
+// process's) from an address, with a key if there is one: the content of a file with a public key or a certificate.
+// It asks as the daemon does: processes that read keys, sshd -T and the program of AuthorizedKeysCommand run, the
+// directory that sshd -T needs is made if it does not exist, and PAM opens a session and closes it. Only root can ask
 // about other accounts. An error says that nothing is known.
 func Check(ctx context.Context, cfg Config, user string, from netip.Addr, key []byte) (*Access, error) {
 	s, err := look(ctx, cfg)

@@ -11,8 +11,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 )
 
-// Config configures a [Monitor]. The zero value is a daemon with default settings that
-// logs nothing.
+// Config configures a [Monitor]. The zero value is a daemon with default settings that logs nothing.
 type Config struct {
 	// Settings are those of qtd's settings file, with defaults as WithDefaults says.
 	Settings *configs.Server
@@ -20,17 +19,15 @@ type Config struct {
 	// Log is where the server logs. Nil discards.
 	Log *slog.Logger
 
-	// Granted marks a daemon that qtd grant started: it listens on the loopback
-	// interface, on the first free port from 60000, and on other addresses once a client
-	// came from elsewhere. It serves only its own account (root
+	// Granted marks a daemon that qtd grant started: it listens on the loopback interface, on the first free port
+	// from 60000, and on other addresses once a client came from elsewhere. It serves only its own account (root
 	// included), and ends after 10 minutes without a client or a session.
 	Granted bool
 
 	// Software is the name and version of the daemon, which a grant tells.
 	Software string
 
-	// Holders finds and starts holders. Nil means processes on this machine, which
-	// outlive the server.
+	// Holders finds and starts holders. Nil means processes on this machine, which outlive the server.
 	Holders processes.Holders
 
 	// Recheck decides whether clients keep their access, in place of the accounts, keys and policies

@@ -26,8 +26,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// ControlSocket is the name of the socket at which the daemon's own account asks for its status,
-// over HTTP:
+// ControlSocket is the name of the socket at which the daemon's own account asks for its status, over HTTP:
 //
 //	GET  /status           a Status as JSON
 //	POST /drain?on=true    starts no new sessions; on=false ends that

@@ -32,10 +32,9 @@ import (
 	"github.com/quicterm/quicterm/quicterm/monitor/processes"
 )
 
-// Doctor looks at what a daemon of this account needs of the machine, ports, keys, directories and
-// limits, and at the holders that run. running is the address of the daemon that runs, or the zero
-// value. It makes nothing, except the directory that sshd -T needs, and starts sshd -T and su, to see whether
-// PAM opens sessions.
+// Doctor looks at what a daemon of this account needs of the machine, ports, keys, directories and limits, and at the
+// holders that run. running is the address of the daemon that runs, or the zero value. It makes nothing, except the
+// directory that sshd -T needs, and starts sshd -T and su, to see whether PAM opens sessions.
 func Doctor(ctx context.Context, cfg Config, running netip.AddrPort) doctor.Report {
 	e := examined(ctx, cfg)
 	if e.Monitor != nil {
@@ -313,8 +312,7 @@ func examineBuffers(r *doctor.Report, dir string) {
 	}
 }
 
-// filesPerSession is how many descriptors the daemon needs for a session with two clients on two
-// connections each.
+// filesPerSession is how many descriptors the daemon needs for a session with two clients on two connections each.
 const filesPerSession = 12
 
 func (e *examination) limits() {

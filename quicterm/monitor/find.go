@@ -22,8 +22,7 @@ func visible(entries []entry) []entry {
 	return slices.DeleteFunc(entries, func(e entry) bool { return !e.state.Visible })
 }
 
-// minIDPrefix is the least number of hexadecimal digits of an id that names a
-// session.
+// minIDPrefix is the least number of hexadecimal digits of an id that names a session.
 const minIDPrefix = 4
 
 // Which sessions find returns without a name.
@@ -124,8 +123,7 @@ func only(entries []entry, match func(*entry) bool) (found *entry, several bool)
 	return found, false
 }
 
-// list returns as many descriptions of sessions as fit into a message, and the number
-// of the others.
+// list returns as many descriptions of sessions as fit into a message, and the number of the others.
 func list(entries []entry) *wire.Listing {
 	const overhead = 64 // bytes of a Listing besides the sessions
 	listing, size := new(wire.Listing), overhead

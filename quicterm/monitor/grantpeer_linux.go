@@ -28,10 +28,9 @@ var namespaceNames = [...]string{"user", mounts: "mnt", "pid", "net"}
 
 const mounts = 1 // index of the namespace of mounts
 
-// checkConfinement refuses the process at the other end of a connection if it may do less
-// than a session that this process starts for it: a session would get it out of a
-// sandbox. It compares with this process, and not with what is usual, because both may run
-// in one container. Sessions that are started outside have the mounts of process 1.
+// checkConfinement refuses the process at the other end of a connection if it may do less than a session that this
+// process starts for it: a session would get it out of a sandbox. It compares with this process, and not with what is
+// usual, because both may run in one container. Sessions that are started outside have the mounts of process 1.
 func checkConfinement(c *net.UnixConn, outside bool) error {
 	process, err := peerProcess(c)
 	if err != nil {

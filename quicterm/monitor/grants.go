@@ -65,8 +65,7 @@ func (s *Monitor) listenGrants() (*grants, error) {
 	return g, nil
 }
 
-// grantDir returns the directory of the socket: the one of all accounts if all are
-// served, else the account's own.
+// grantDir returns the directory of the socket: the one of all accounts if all are served, else the account's own.
 func (s *Monitor) grantDir() (string, error) {
 	if !s.all {
 		return s.base.Make()
@@ -90,8 +89,7 @@ func (s *Monitor) listenGrantSocket(path string) (*net.UnixListener, error) {
 	return l, err
 }
 
-// lockFile locks a file, until it is closed or this process ends, and writes the
-// process id into it.
+// lockFile locks a file, until it is closed or this process ends, and writes the process id into it.
 func lockFile(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -184,8 +182,7 @@ func (g *grants) answer(ctx context.Context, c *net.UnixConn, uid uint32) error 
 	return nil
 }
 
-// give answers the Ask on a connection. It returns the client whose carrier the connection is
-// now, or nil.
+// give answers the Ask on a connection. It returns the client whose carrier the connection is now, or nil.
 func (g *grants) give(ctx context.Context, c *net.UnixConn, uid uint32) (*privsep.Local, error) {
 	c.SetDeadline(time.Now().Add(grantTimeout))
 	ctx, cancel := context.WithTimeout(ctx, grantTimeout)

@@ -25,8 +25,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// maxLogins bounds the logins that are kept, of clients that are connected: some hundred bytes
-// each.
+// maxLogins bounds the logins that are kept, of clients that are connected: some hundred bytes each.
 const maxLogins = 1 << 16
 
 // A proven is a login that was proven, or that of a client that resumes, as its holder says.
@@ -49,8 +48,7 @@ type proven struct {
 	listedLost   time.Time  // when that was, or zero
 }
 
-// logins are those of the clients that are connected. They are safe for concurrent use. The zero
-// value is empty.
+// logins are those of the clients that are connected. They are safe for concurrent use. The zero value is empty.
 type logins struct {
 	mu   sync.Mutex
 	byID map[privsep.LoginID]*proven
@@ -230,8 +228,7 @@ func (s *Monitor) Redeem(ctx context.Context, t *privsep.Token) (*privsep.Login,
 	return s.prove(a, allowed, nil, nil, credential, t.Path)
 }
 
-// admitLocal returns the client that an account's process asks a carrier for, or why it gets
-// none.
+// admitLocal returns the client that an account's process asks a carrier for, or why it gets none.
 func (s *Monitor) admitLocal(ctx context.Context, a *account.Account, ask *wire.Ask) (*privsep.Local, error) {
 	if err := access.CheckExpired(a); err != nil {
 		return nil, err

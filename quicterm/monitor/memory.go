@@ -30,11 +30,10 @@ func memoryLimit(share configs.Share) (int64, error) {
 	return int64(share.Of(configs.Bytes(state.Total))), nil
 }
 
-// checkMemory refuses an account a new session if the output of its sessions takes
-// max_buffer_total or, while the output of all sessions does, more than an equal part for
-// each account. So an account is refused only for what its own holders take. The holders of
-// other accounts are not asked: the system says what they take. What the account's own
-// holders claim can only add to that.
+// checkMemory refuses an account a new session if the output of its sessions takes max_buffer_total or, while the
+// output of all sessions does, more than an equal part for each account. So an account is refused only for what its
+// own holders take. The holders of other accounts are not asked: the system says what they take. What the account's
+// own holders claim can only add to that.
 func (s *Sessions) checkMemory(uid uint32, own []entry) error {
 	var claimed uint64
 	for _, e := range own {

@@ -105,8 +105,7 @@ func look(ctx context.Context, cfg Config) (*Monitor, error) {
 	return s, s.adopt(settings)
 }
 
-// New returns a monitor with the keys that its settings name. It makes those that do not
-// exist. It starts nothing.
+// New returns a monitor with the keys that its settings name. It makes those that do not exist. It starts nothing.
 func New(cfg Config) (*Monitor, error) {
 	s, err := look(context.Background(), cfg)
 	if err != nil {
@@ -187,10 +186,9 @@ func (s *Monitor) IssueToken(uid uint32) ([]byte, error) {
 	return s.tokens.Issue(time.Now(), auth.Grantee{UID: uid})
 }
 
-// ListenAndServe opens the sockets for UDP and TCP and the one for grants, calls ready, and
-// has a network serve them until ctx ends or a socket fails. A granted daemon also stops when it is
-// not used any more. When ListenAndServe returns, all is closed and only the holders are
-// left.
+// ListenAndServe opens the sockets for UDP and TCP and the one for grants, calls ready, and has a network serve them
+// until ctx ends or a socket fails. A granted daemon also stops when it is not used any more. When ListenAndServe
+// returns, all is closed and only the holders are left.
 func (s *Monitor) ListenAndServe(ctx context.Context, network privsep.Network, ready func()) error {
 	grants, err := s.listenGrants() // first: it tells if another daemon runs
 	if err != nil {
@@ -231,8 +229,7 @@ func (s *Monitor) pass(sockets *ports.Sockets) {
 	s.accounts.asks.Of(processes.Asker{UID: s.self.UID})
 }
 
-// Run runs tasks of a daemon, and those that every daemon has, until ctx ends or one of them
-// returns.
+// Run runs tasks of a daemon, and those that every daemon has, until ctx ends or one of them returns.
 func (s *Monitor) Run(ctx context.Context, network privsep.Network, tasks ...func(context.Context) error) error {
 	s.network.Store(&network)
 	s.update()
@@ -299,8 +296,7 @@ func every(ctx context.Context, interval time.Duration, f func() (done bool)) er
 	}
 }
 
-// renewTicketKeys makes new connections use the ticket keys of the day, until ctx
-// ends.
+// renewTicketKeys makes new connections use the ticket keys of the day, until ctx ends.
 func (s *Monitor) renewTicketKeys(ctx context.Context) error {
 	return every(ctx, keys.RenewInterval, func() bool {
 		s.ticketKeys.Renew(time.Now())

@@ -10,9 +10,8 @@ import (
 	"github.com/quicterm/quicterm/configs"
 )
 
-// reloaded are the settings that Reload changes, for logins and sessions that begin after it. What the
-// others have made lasts as long as the daemon: sockets, keys, directories, and limits by which
-// connections are counted.
+// reloaded are the settings that Reload changes, for logins and sessions that begin after it. What the others have
+// made lasts as long as the daemon: sockets, keys, directories, and limits by which connections are counted.
 var reloaded = []string{
 	"authorized_keys_files", "trusted_user_ca_keys", "allow_users", "allow_groups", "sshd_policy",
 	"buffer_size", "detached_ttl", "persist", "persist_dir",

@@ -241,9 +241,8 @@ func (s *Monitor) Attach(ctx context.Context, req *privsep.Attach) (*privsep.Att
 	return &privsep.Attached{ID: id, Answer: privsep.Answer(answer), Carrier: toHolder}, nil
 }
 
-// Resume passes a Resume on to the holder of its session. A client without a login is let in by the
-// holder alone, which checks the proof; what let it in is checked meanwhile, unless it is known to do
-// so no more.
+// Resume passes a Resume on to the holder of its session. A client without a login is let in by the holder alone,
+// which checks the proof; what let it in is checked meanwhile, unless it is known to do so no more.
 func (s *Monitor) Resume(ctx context.Context, r *privsep.Resume) (*privsep.Resumed, error) {
 	m := wire.Message{Type: wire.TypeResume, Payload: r.Payload}
 	var req wire.Resume
@@ -320,8 +319,7 @@ func answered(m wire.Message, err error) (*privsep.Answer, error) {
 	return &answer, nil
 }
 
-// ended returns the error for a client whose session has ended since it was found,
-// if err says that.
+// ended returns the error for a client whose session has ended since it was found, if err says that.
 func ended(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &wire.Error{Code: wire.CodeNoSession, Text: "the session has just ended"}

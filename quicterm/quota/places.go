@@ -53,11 +53,10 @@ func (p *Places) HalfFull() bool { return 2*len(p.members) > p.limit }
 func (p *Places) Count(prefix netip.Prefix) int { return p.counts[prefix] }
 
 // Enter gives a client a place, and takes the one that it has. If all are taken, it returns the client that has lost
-// its place: a leaving one, else one that is not protected, else the oldest of the source that has most, of
-// the site that has most; among equals, one that is not known. So no flood evicts a client of a source that
-// has fewer places than the flood's sources, nor a known one whose source has as many: a person may need
-// a minute to touch a key. And no flood, of however many sources, evicts a protected client while some of
-// the flood's are not.
+// its place: a leaving one, else one that is not protected, else the oldest of the source that has most, of the site
+// that has most; among equals, one that is not known. So no flood evicts a client of a source that has fewer places
+// than the flood's sources, nor a known one whose source has as many: a person may need a minute to touch a key. And
+// no flood, of however many sources, evicts a protected client while some of the flood's are not.
 func (p *Places) Enter(now time.Time, c *Place) (victim *Place) {
 	c.Leave()
 	if p.Full() {

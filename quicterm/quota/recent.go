@@ -3,8 +3,7 @@ package quota
 // maxRecent is how many entries of each age a [Recent] keeps.
 const maxRecent = 2048
 
-// A Recent is a map that keeps the maxRecent to 2*maxRecent entries that were put
-// last. The zero value is empty.
+// A Recent is a map that keeps the maxRecent to 2*maxRecent entries that were put last. The zero value is empty.
 type Recent[K comparable, V any] struct {
 	recent, old map[K]V // old entries were not put since recent was empty
 }

@@ -7,10 +7,9 @@ import (
 	"github.com/quicterm/quicterm/quicterm/screen/marks"
 )
 
-// A history keeps the rows that left the main screen at its top, packed: for each run of
-// cells of one style the style's id, the number of bytes of its text, and the text, in
-// which a zero byte is a blank. Rows are packed into blocks, of which the oldest goes as
-// soon as no row of it is wanted.
+// A history keeps the rows that left the main screen at its top, packed: for each run of cells of one style the
+// style's id, the number of bytes of its text, and the text, in which a zero byte is a blank. Rows are packed into
+// blocks, of which the oldest goes as soon as no row of it is wanted.
 type history struct {
 	blocks []*block
 	gone   int // rows of the first block that were dropped

@@ -4,8 +4,7 @@ package screen
 // output began in a row of the terminal that the Screen does not know, or because the terminal was resized:
 // terminals wrap lines anew in different ways.
 //
-// A row of the terminal is known by its distance from the cursor. The zero value is a terminal that is as
-// the Screen.
+// A row of the terminal is known by its distance from the cursor. The zero value is a terminal that is as the Screen.
 type likeness struct {
 	level    level
 	row      bool // the row of the cursor is the same

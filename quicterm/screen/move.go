@@ -110,8 +110,7 @@ func (s *Screen) moveRows(n int) {
 	s.moveBy(0, n)
 }
 
-// backspace moves to the left: with reverse wrap, from the start of a continued row to the
-// end of the one above.
+// backspace moves to the left: with reverse wrap, from the start of a continued row to the end of the one above.
 func (s *Screen) backspace() {
 	if s.modes&modeReverseWrap == 0 {
 		s.clamp()

@@ -155,8 +155,7 @@ type Hyperlink struct {
 	Parameters string // as OSC 8 has them, with an id
 }
 
-// maxLinks bounds the hyperlinks on the screen and in the scrollback. Further ones are
-// shown as text.
+// maxLinks bounds the hyperlinks on the screen and in the scrollback. Further ones are shown as text.
 const maxLinks = 1024
 
 // Hyperlink returns what a Link stands for.

@@ -23,9 +23,8 @@ type Snapshot struct {
 // output can follow. What is as after a reset takes no bytes.
 //
 // The terminal cannot be told of everything: line ids, and that the first row continues one that is not in the
-// snapshot. A blank with attributes but a background
-// becomes a space. Of an alternate screen that is hidden, there is only the saved cursor and the keyboard:
-// the rest is lost anyway when it is shown again.
+// snapshot. A blank with attributes but a background becomes a space. Of an alternate screen that is hidden, there is
+// only the saved cursor and the keyboard: the rest is lost anyway when it is shown again.
 func (s *Screen) Snapshot(o Snapshot) []byte {
 	for lines := min(max(o.Lines, 0), s.history.lines); ; lines /= 2 {
 		r := renderer{s: s, limit: o.Bytes, b: []byte{}}
@@ -264,9 +263,8 @@ func (r *renderer) modes() {
 	}
 }
 
-// cursor sets the position and the pen. If the cursor is behind a character, it writes that
-// character once more: so the terminal knows that a wrap is pending in the last column, and which
-// character a combining mark or REP is for.
+// cursor sets the position and the pen. If the cursor is behind a character, it writes that character once more: so
+// the terminal knows that a wrap is pending in the last column, and which character a combining mark or REP is for.
 func (r *renderer) cursor() {
 	s := r.s
 	pending := s.x >= s.cols

@@ -20,8 +20,7 @@ func (s *Screen) sweep() {
 	s.sweepAt = 2 * size()
 }
 
-// free frees what no cell has. It returns how many bytes the styles and links take that only the
-// scrollback has.
+// free frees what no cell has. It returns how many bytes the styles and links take that only the scrollback has.
 func (s *Screen) free() (scrollback int) {
 	s.stay = nil // it has styles too
 	usedStyles := make([]bool, len(s.styles.list))

@@ -80,8 +80,7 @@ func (u *undoer) private(numbers ...int) {
 	}
 }
 
-// position resets the scroll region, and moves the cursor to the last row if something has moved it
-// to the first one.
+// position resets the scroll region, and moves the cursor to the last row if something has moved it to the first one.
 func (u *undoer) position() {
 	s := u.s
 	moved := s.modes&(modeOrigin|modeMargins) != 0

@@ -80,9 +80,8 @@ func (a *accounts) join(uid uint32, m *member) {
 // leave stops counting a connection. It may be called more than once.
 func (a *accounts) leave(m *member) { a.connections.Leave(&m.Member) }
 
-// grow reports whether the receive window of a connection may grow by a number of bytes:
-// never before the login. If other connections of the account have grown too much, it closes
-// one of them that does not need it.
+// grow reports whether the receive window of a connection may grow by a number of bytes: never before the login. If
+// other connections of the account have grown too much, it closes one of them that does not need it.
 func (a *accounts) grow(m *member, bytes uint64) bool {
 	may, left := a.connections.Take(uptime(), &m.Member, bytes)
 	if left != nil {
@@ -91,8 +90,7 @@ func (a *accounts) grow(m *member, bytes uint64) bool {
 	return may
 }
 
-// grow reports whether the receive window of the connection with the given context may
-// grow.
+// grow reports whether the receive window of the connection with the given context may grow.
 func (s *Server) grow(ctx context.Context, bytes uint64) bool {
 	return contained(s, false, func() bool { return s.accounts.grow(guestOf(ctx).member, bytes) })
 }

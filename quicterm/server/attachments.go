@@ -50,8 +50,7 @@ type attachmentID struct {
 	instance wire.InstanceID
 }
 
-// An attachment is a client process that is attached to a session. The mutex of attachments
-// guards it.
+// An attachment is a client process that is attached to a session. The mutex of attachments guards it.
 type attachment struct {
 	id      attachmentID
 	login   *privsep.Login

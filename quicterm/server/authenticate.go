@@ -138,8 +138,7 @@ func (c *conn) offer(ctx context.Context, hello *wire.Hello) error {
 	return wire.Send(c.carrier, offer)
 }
 
-// accepted returns the keys of a Hello that the account accepts. The error says why there
-// are none.
+// accepted returns the keys of a Hello that the account accepts. The error says why there are none.
 func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, error) {
 	offer := new(wire.Offer)
 	verdicts, err := c.server.monitor.Offer(ctx, c.offered(hello))

@@ -171,8 +171,7 @@ func (c *conn) firstMessage(ctx context.Context) (first wire.Message, err error)
 	return first, nil
 }
 
-// awaitDenial waits until a multiple of denyInterval has passed since the message that is
-// denied.
+// awaitDenial waits until a multiple of denyInterval has passed since the message that is denied.
 func (c *conn) awaitDenial() {
 	time.Sleep(denyInterval - time.Since(c.askedAt)%denyInterval)
 }
@@ -203,8 +202,7 @@ func (c *conn) serveRequests(ctx context.Context, request wire.Message) error {
 	}
 }
 
-// sendLast sends the last message of the connection and waits until the client
-// closes it.
+// sendLast sends the last message of the connection and waits until the client closes it.
 func (c *conn) sendLast(v wire.Body) {
 	c.carrier.SetWriteDeadline(time.Now().Add(closeTimeout))
 	if err := wire.Send(c.carrier, v); err != nil {
@@ -222,9 +220,8 @@ func (c *conn) hangUp() {
 	wg.Wait()
 }
 
-// awaitClose ends the server's side of the stream, waits until the client closes the
-// connection, for at most closeTimeout, and closes it. Meanwhile another goroutine reads, which
-// is how a connection over TCP notices its end.
+// awaitClose ends the server's side of the stream, waits until the client closes the connection, for at most
+// closeTimeout, and closes it. Meanwhile another goroutine reads, which is how a connection over TCP notices its end.
 func (c *conn) awaitClose() {
 	c.carrier.CloseWrite()
 	select {

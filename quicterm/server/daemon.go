@@ -18,8 +18,7 @@ type Daemon struct {
 	*Server
 }
 
-// New returns a daemon with the keys that its settings name. It makes those that do not
-// exist. It starts nothing.
+// New returns a daemon with the keys that its settings name. It makes those that do not exist. It starts nothing.
 func New(cfg Config) (*Daemon, error) {
 	m, err := monitor.New(cfg)
 	if err != nil {

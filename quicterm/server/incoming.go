@@ -27,8 +27,7 @@ type incoming interface {
 	Close() error
 }
 
-// A clientCarrier is the carrier of a client. If it is also an [auth.Encrypted], a client can
-// log in by a signature.
+// A clientCarrier is the carrier of a client. If it is also an [auth.Encrypted], a client can log in by a signature.
 type clientCarrier interface {
 	carrier.Carrier
 	carrier.Addressed

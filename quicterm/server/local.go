@@ -43,8 +43,7 @@ var closed = func() chan struct{} {
 	return c
 }()
 
-// Read implements [carrier.Carrier]. Its error is the end of the connection, unless it is that
-// of a deadline.
+// Read implements [carrier.Carrier]. Its error is the end of the connection, unless it is that of a deadline.
 func (c *localConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {

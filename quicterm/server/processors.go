@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// A key, and a piece of a stream, passes several goroutines, one after the other. With more than one
-// processor each hand-over wakes a thread that finds nothing to do, which costs more than the key itself, and
-// doubles what a flood costs. So a daemon uses one processor while that has time left, and all of them while it
-// has not.
+// A key, and a piece of a stream, passes several goroutines, one after the other. With more than one processor each
+// hand-over wakes a thread that finds nothing to do, which costs more than the key itself, and doubles what a flood
+// costs. So a daemon uses one processor while that has time left, and all of them while it has not.
 //
 // It looks at its processor time after each workSpan pieces of work, but not within lookInterval. A piece is a
 // packet, or workBytes of a stream. Time in which it waits for a processor does not count: a daemon that gets
@@ -43,8 +42,7 @@ type processors struct {
 	before   time.Duration
 }
 
-// SaveProcessors makes this process use one processor while that has time left. It is called before
-// Serve.
+// SaveProcessors makes this process use one processor while that has time left. It is called before Serve.
 func (s *Server) SaveProcessors() { s.processors.begin(runtime.GOMAXPROCS, processorTime) }
 
 func (p *processors) begin(set func(int) int, used func() time.Duration) {

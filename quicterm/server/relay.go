@@ -11,9 +11,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// relay sends a holder's answer to the client, then copies the stream and the
-// datagrams in both directions until the client or the holder ends the carrier. It
-// closes both. The holder is of an account.
+// relay sends a holder's answer to the client, then copies the stream and the datagrams in both directions until the
+// client or the holder ends the carrier. It closes both. The holder is of an account.
 func (c *conn) relay(uid uint32, answer wire.Message, toHolder carrier.Carrier) error {
 	defer toHolder.Close()
 	// A holder that does not read must not keep a client that has gone.

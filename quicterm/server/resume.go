@@ -18,11 +18,10 @@ var errNotAccepted = fmt.Errorf("%w: the holder does not accept the resume", err
 // errNoSession is the error of a resume without a holder.
 var errNoSession = fmt.Errorf("%w: resume of a session that does not exist", errDenied)
 
-// resume makes the connection another carrier of an attachment. Until the holder has
-// accepted the proof, it is sent nothing but the Resume, and the client nothing. The client
-// takes Denied for a sign of the session's end, so it is sent only if there is no holder or
-// the holder itself refuses. After any other error, and above the rate limit, the client
-// gets no answer, and tries again.
+// resume makes the connection another carrier of an attachment. Until the holder has accepted the proof, it is sent
+// nothing but the Resume, and the client nothing. The client takes Denied for a sign of the session's end, so it is
+// sent only if there is no holder or the holder itself refuses. After any other error, and above the rate limit, the
+// client gets no answer, and tries again.
 func (c *conn) resume(m wire.Message) error {
 	var req wire.Resume
 	if err := m.Decode(&req); err != nil {

@@ -220,9 +220,8 @@ func (s *Server) countConn(ctx context.Context, incoming incoming) {
 	s.contain(s.log, func() error { s.serveConn(ctx, incoming); return nil })
 }
 
-// contain calls a function that works for one connection, and returns its error, also if it panics:
-// an error in our program ends one connection, not those of all. What QUIC calls in its own
-// goroutines calls contain too.
+// contain calls a function that works for one connection, and returns its error, also if it panics: an error in our
+// program ends one connection, not those of all. What QUIC calls in its own goroutines calls contain too.
 func (s *Server) contain(log *slog.Logger, f func() error) error { return s.panics.Contain(log, f) }
 
 // contained returns what a function returns, or a value if it panics.

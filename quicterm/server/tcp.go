@@ -28,8 +28,7 @@ const (
 // complete the TLS handshake.
 var errNoHandshake = errors.New("no handshake")
 
-// ServeTCP serves clients over TCP, beside Serve, until ctx ends or the listener fails. It closes
-// the listener.
+// ServeTCP serves clients over TCP, beside Serve, until ctx ends or the listener fails. It closes the listener.
 func (s *Server) ServeTCP(ctx context.Context, l net.Listener) error {
 	defer l.Close()
 	ctx, cancel := context.WithCancel(ctx)
@@ -88,8 +87,7 @@ func (s *Server) newTCPIncoming(ctx context.Context, end context.CancelCauseFunc
 	return i
 }
 
-// watch ends the connection when the client has closed its end. It returns when the connection
-// has ended.
+// watch ends the connection when the client has closed its end. It returns when the connection has ended.
 func (i *tcpIncoming) watch() {
 	ticker := time.NewTicker(hangupInterval)
 	defer ticker.Stop()
@@ -118,8 +116,7 @@ func (i *tcpIncoming) Carrier(ctx context.Context) (clientCarrier, error) {
 	return i, nil
 }
 
-// HandshakeComplete implements [clientCarrier]. There is no early data: nothing that is read can be
-// a replay.
+// HandshakeComplete implements [clientCarrier]. There is no early data: nothing that is read can be a replay.
 func (i *tcpIncoming) HandshakeComplete() <-chan struct{} { return closed }
 
 // Read implements [carrier.Carrier].

@@ -18,16 +18,14 @@ import (
 )
 
 const (
-	// sourceRate and sourceBurst limit the connections that one source tries to
-	// make, per second and at once. A client without a path dials each of its candidates
-	// twice within about a second, and later few, and several clients may share an address.
-	// A site has siteTimes as many.
+	// sourceRate and sourceBurst limit the connections that one source tries to make, per second and at once. A
+	// client without a path dials each of its candidates twice within about a second, and later few, and several
+	// clients may share an address. A site has siteTimes as many.
 	sourceRate, sourceBurst = 200, 400
 	siteTimes               = 4
 
-	// totalRate and totalBurst limit the connections of strangers of all sources together,
-	// because each handshake takes a millisecond of CPU time. The last protectedBurst are for
-	// strangers that are protected.
+	// totalRate and totalBurst limit the connections of strangers of all sources together, because each handshake
+	// takes a millisecond of CPU time. The last protectedBurst are for strangers that are protected.
 	totalRate, totalBurst = 100, 800
 	protectedBurst        = 400
 
@@ -44,18 +42,16 @@ const (
 	sitePacketRate, sitePacketBurst = 1, 8
 	spentPackets                    = 100
 
-	// replayRate and replayBurst limit the denied resumes of a source. From half of
-	// that on, its clients must validate their addresses: whoever recorded packets
-	// can send them again from forged addresses.
+	// replayRate and replayBurst limit the denied resumes of a source. From half of that on, its clients must
+	// validate their addresses: whoever recorded packets can send them again from forged addresses.
 	replayRate, replayBurst = 2, 20
 
 	// deniedRate and deniedResumes limit the resumes of a session by one source that
 	// its holder denies, per second and at once. A holder is asked no more then.
 	deniedRate, deniedResumes = 5, 50
 
-	// maxClosing bounds the evicted connections that are not closed yet, and
-	// maxSiteClosing those of a site. QUIC can only close a connection whose
-	// ClientHello is complete; the others end after seconds.
+	// maxClosing bounds the evicted connections that are not closed yet, and maxSiteClosing those of a site. QUIC can
+	// only close a connection whose ClientHello is complete; the others end after seconds.
 	maxClosing, maxSiteClosing = 512, 8
 
 	// rsaRate limits the signatures by an RSA host key per second, and at once. One of
@@ -89,9 +85,8 @@ type resumer struct {
 	source netip.Prefix
 }
 
-// unauthenticated limits the clients that have not proven anything yet. It refuses those
-// that come too often. If there are too many, a new client takes the place of an older one.
-// It is safe for concurrent use.
+// unauthenticated limits the clients that have not proven anything yet. It refuses those that come too often. If
+// there are too many, a new client takes the place of an older one. It is safe for concurrent use.
 type unauthenticated struct {
 	sources, sites, first *quota.Rates[netip.Prefix] // first: of sites
 	total                 *rate.Limiter
@@ -126,8 +121,7 @@ func newUnauthenticated(places int) *unauthenticated {
 	}
 }
 
-// add counts a client, or returns why it is refused. The caller calls remove for each
-// client that was counted.
+// add counts a client, or returns why it is refused. The caller calls remove for each client that was counted.
 func (u *unauthenticated) add(now time.Time, client netip.Addr) (*pending, error) {
 	p := &pending{Place: quota.Place{Source: quota.Source(client), Site: quota.Site(client)}}
 	if !u.sources.Allow(now, p.Source) || !u.sites.Allow(now, p.Site) {
@@ -205,10 +199,9 @@ func (u *unauthenticated) remove(p *pending) {
 	p.Leave()
 }
 
-// mustValidate reports whether a client must validate its address (RFC 9000, 8.1.2):
-// if half of a limit is used, a total one or that of its source. So an attacker with
-// forged addresses can neither use the limits up nor have others refused; for packets that are dropped before,
-// see unwanted.
+// mustValidate reports whether a client must validate its address (RFC 9000, 8.1.2): if half of a limit is used, a
+// total one or that of its source. So an attacker with forged addresses can neither use the limits up nor have others
+// refused; for packets that are dropped before, see unwanted.
 func (u *unauthenticated) mustValidate(now time.Time, client netip.Addr) bool {
 	source := quota.Source(client)
 	if u.sources.Low(now, source) || u.sites.Low(now, quota.Site(client)) || u.replays.Low(now, source) ||
@@ -248,8 +241,7 @@ func newGuest(ctx context.Context, p *pending, local *privsep.Local) context.Con
 
 func guestOf(ctx context.Context) *guest { return ctx.Value(guestKey{}).(*guest) }
 
-// admit counts a new connection as unauthenticated until it has proven who it is or ends,
-// or refuses it.
+// admit counts a new connection as unauthenticated until it has proven who it is or ends, or refuses it.
 func (s *Server) admit(ctx context.Context, client netip.AddrPort) (context.Context, error) {
 	now := time.Now()
 	var p *pending

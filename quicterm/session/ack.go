@@ -55,8 +55,7 @@ func (e *Endpoint) appendAck(now time.Time, b []byte, c *carrier) []byte {
 	return buffer.AppendFrame(b, frame)
 }
 
-// tellWindow leaves the window's end out of an ack if the peer was told three times of one that is
-// hardly less.
+// tellWindow leaves the window's end out of an ack if the peer was told three times of one that is hardly less.
 func (c *carrier) tellWindow(a *ackInfo, size int) {
 	if a.windowEnd >= c.acks.windowTold+uint64(size/16) {
 		c.acks.windowTold, c.acks.windowTells = a.windowEnd, 0
@@ -127,8 +126,7 @@ func (e *Endpoint) noteCopy(now time.Time, c *carrier, seq uint64) {
 	}
 }
 
-// oweAckAgain schedules an ack for a frame that has come again: the ack before may be
-// lost, or on its way.
+// oweAckAgain schedules an ack for a frame that has come again: the ack before may be lost, or on its way.
 func (e *Endpoint) oweAckAgain(now time.Time, c *carrier) {
 	if without(CopyAcks) {
 		c.scheduleAck(now)

@@ -5,8 +5,7 @@ import "time"
 // longBacklog is how many unsent bytes the peer is told about.
 const longBacklog = 64 << 10
 
-// PeerBacklog returns how many bytes of frames the peer had not sent when it last
-// said so, or 0 if those were few.
+// PeerBacklog returns how many bytes of frames the peer had not sent when it last said so, or 0 if those were few.
 func (e *Endpoint) PeerBacklog() uint64 {
 	if c := e.current(); c != nil && c.peerBacklog > longBacklog {
 		return c.peerBacklog

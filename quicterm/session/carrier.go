@@ -36,9 +36,8 @@ type carrier struct {
 	unkeptBytes int       // received and not kept, that the next kept frame may pin
 }
 
-// Up adds a carrier with datagrams of at most maxDatagram bytes, or without any if that
-// is 0. If ready is false, the endpoint sends no frames of the log on it before it has
-// heard what the peer has.
+// Up adds a carrier with datagrams of at most maxDatagram bytes, or without any if that is 0. If ready is false, the
+// endpoint sends no frames of the log on it before it has heard what the peer has.
 func (e *Endpoint) Up(now time.Time, maxDatagram int, ready bool) CarrierID {
 	e.lastID++
 	c := &carrier{
@@ -110,10 +109,9 @@ func (e *Endpoint) ackElsewhere(now time.Time, without *carrier) {
 	}
 }
 
-// Ping sends a ping that keeps a carrier's path open and shows that it is. A datagram is
-// acknowledged by the transport below; without datagrams, the ping asks the peer for an ack. The
-// tail that waits for its ack goes with the ping, if it is short or not many long ones went with
-// others: if that arrives, nothing else has to.
+// Ping sends a ping that keeps a carrier's path open and shows that it is. A datagram is acknowledged by the
+// transport below; without datagrams, the ping asks the peer for an ack. The tail that waits for its ack goes with
+// the ping, if it is short or not many long ones went with others: if that arrives, nothing else has to.
 func (e *Endpoint) Ping(id CarrierID) {
 	c := e.carriers[id]
 	if c == nil {
@@ -145,9 +143,8 @@ func (e *Endpoint) DatagramReceived(id CarrierID) {
 	}
 }
 
-// Path returns what is known of a carrier's path: the shortest round-trip time
-// recently, and the rate at which it delivered recently, in bytes of the log per
-// second. Each is 0 while it is unknown.
+// Path returns what is known of a carrier's path: the shortest round-trip time recently, and the rate at which it
+// delivered recently, in bytes of the log per second. Each is 0 while it is unknown.
 func (e *Endpoint) Path(id CarrierID) (rtt time.Duration, rate float64) {
 	c := e.carriers[id]
 	if c == nil {

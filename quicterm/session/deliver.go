@@ -6,8 +6,7 @@ import (
 	"github.com/quicterm/quicterm/buffer"
 )
 
-// A Delivered is a frame of the peer's log in its place or, if Gap is set, a range of
-// frames that will never come.
+// A Delivered is a frame of the peer's log in its place or, if Gap is set, a range of frames that will never come.
 type Delivered struct {
 	buffer.Frame
 	Gap *Gap
@@ -34,9 +33,8 @@ type Gap struct {
 // Pending returns how many frames and gaps are delivered and not taken.
 func (e *Endpoint) Pending() int { return len(e.pending) }
 
-// Take removes and returns the next frames and gaps, in order: one, and more
-// while together they take at most maxBytes, encoded. It returns nil if none is
-// pending. The caller calls Consume when it has handled them.
+// Take removes and returns the next frames and gaps, in order: one, and more while together they take at most
+// maxBytes, encoded. It returns nil if none is pending. The caller calls Consume when it has handled them.
 func (e *Endpoint) Take(maxBytes int) []Delivered {
 	n, size := 0, 0
 	for n < len(e.pending) {
@@ -74,9 +72,8 @@ func (e *Endpoint) DropPending() (frames int) {
 	return frames
 }
 
-// Consume reports that frames and gaps that Take returned have been handled: input was
-// given to the program, or output was written. They are consumed in the order in which
-// they were taken.
+// Consume reports that frames and gaps that Take returned have been handled: input was given to the program, or
+// output was written. They are consumed in the order in which they were taken.
 func (e *Endpoint) Consume(now time.Time, taken ...Delivered) {
 	if len(taken) == 0 {
 		return
@@ -92,8 +89,7 @@ func (e *Endpoint) Consume(now time.Time, taken ...Delivered) {
 	}
 }
 
-// deliver moves the frames that are in order from the reorder window to the pending
-// ones.
+// deliver moves the frames that are in order from the reorder window to the pending ones.
 func (e *Endpoint) deliver() {
 	for {
 		f, ok := e.reorder.Pop()

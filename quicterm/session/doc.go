@@ -1,11 +1,10 @@
 // Package session is the resumable pair of logs that a terminal session consists
 // of, as a pure state machine: it has no socket, no goroutine and no clock.
 //
-// Each end of an attachment has an [Endpoint]; its peer is the one at the other end.
-// An endpoint sends the frames of a [buffer.Ring] and receives those of the peer's,
-// over any number of carriers that come and go. A carrier is only a hint: the numbers
-// on the frames decide, so a frame may be sent again, over any carrier, at any time,
-// and is still delivered in its place, once.
+// Each end of an attachment has an [Endpoint]; its peer is the one at the other end. An endpoint sends the frames of
+// a [buffer.Ring] and receives those of the peer's, over any number of carriers that come and go. A carrier is only a
+// hint: the numbers on the frames decide, so a frame may be sent again, over any carrier, at any time, and is still
+// delivered in its place, once.
 //
 // A carrier has up to two lanes:
 //

@@ -10,14 +10,12 @@ import (
 
 // Config describes one end of an attachment.
 type Config struct {
-	// Log is what this end sends. Several endpoints may share one. Its owner
-	// releases frames that no endpoint needs (see [Endpoint.Consumed]), and calls
-	// [Endpoint.Appended] on each endpoint after adding to it.
+	// Log is what this end sends. Several endpoints may share one. Its owner releases frames that no endpoint needs
+	// (see [Endpoint.Consumed]), and calls [Endpoint.Appended] on each endpoint after adding to it.
 	Log *buffer.Ring
 	// Acked is the first frame of Log that the peer does not have.
 	Acked uint64
-	// Next is the first frame of the peer's log to receive, and Offset its offset
-	// there.
+	// Next is the first frame of the peer's log to receive, and Offset its offset there.
 	Next, Offset uint64
 	// Window is the size of the flow-control window in bytes: how many bytes of
 	// frames this end holds until they are consumed. At least 256 KiB are granted.
@@ -38,9 +36,8 @@ type Config struct {
 	Snapshot func() (next uint64, snapshot []byte, ready bool)
 	// TakeSnapshots makes this end accept snapshots. Else they are an error of the peer.
 	TakeSnapshots bool
-	// Note returns what the owner tells the peer's with each ack, at most MaxNote bytes, or nil. If
-	// it is set, an ack stands before frames that go in a datagram, or to the end of the log on a
-	// stream.
+	// Note returns what the owner tells the peer's with each ack, at most MaxNote bytes, or nil. If it is set, an ack
+	// stands before frames that go in a datagram, or to the end of the log on a stream.
 	Note func(now time.Time) []byte
 	// TakeNote takes what the peer's Note has returned, and the first frame of our log that the peer
 	// had not received then. Acks come in any order.
@@ -179,12 +176,10 @@ func (e *Endpoint) Consumed() uint64 { return e.consumed }
 // if that was later. It is zero if all frames are acknowledged.
 func (e *Endpoint) UnackedSince() time.Time { return e.unackedSince }
 
-// Unacked returns how many bytes of frames the peer will get and has not
-// acknowledged.
+// Unacked returns how many bytes of frames the peer will get and has not acknowledged.
 func (e *Endpoint) Unacked() int { return e.log.Size(max(e.acked, e.skipTo)) }
 
-// Next returns the first frame of the peer's log that has not been received, and its
-// offset.
+// Next returns the first frame of the peer's log that has not been received, and its offset.
 func (e *Endpoint) Next() (seq, offset uint64) { return e.reorder.Next(), e.offset }
 
 // Counters returns the counts so far.
@@ -227,8 +222,7 @@ func (e *Endpoint) Skip(last uint64) {
 // First returns the first frame that can still be sent.
 func (e *Endpoint) First() uint64 { return max(e.log.First(), e.skipTo) }
 
-// Notify sends a notice on the streams of all carriers, also of those to come. The
-// peer may get it more than once.
+// Notify sends a notice on the streams of all carriers, also of those to come. The peer may get it more than once.
 func (e *Endpoint) Notify(code byte, text string) {
 	f := buffer.Frame{Type: notice, Payload: appendNotice(nil, code, text)}
 	e.notices = append(e.notices, f)

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// A run is a range of frames that was put on a carrier's stream at once, or a snapshot in place
-// of frames.
+// A run is a range of frames that was put on a carrier's stream at once, or a snapshot in place of frames.
 type run struct {
 	from, to uint64 // the first frame and the first after them; of a snapshot, the last frame that it replaces
 	again    bool   // later frames were on the same stream before
@@ -56,10 +55,9 @@ func (e *Endpoint) inFlight(c *carrier) (bytes int) {
 	return bytes
 }
 
-// noteArrivals removes from a carrier's flight what has arrived: on a stream, which is in order, all
-// up to the highest frame that came; and what the peer has from anywhere. It counts these bytes, and
-// reports whether there are any. What they are of frames that the ring has evicted is unknown, so that
-// nothing is measured then.
+// noteArrivals removes from a carrier's flight what has arrived: on a stream, which is in order, all up to the
+// highest frame that came; and what the peer has from anywhere. It counts these bytes, and reports whether there are
+// any. What they are of frames that the ring has evicted is unknown, so that nothing is measured then.
 func (e *Endpoint) noteArrivals(now time.Time, c *carrier) (any bool) {
 	highest := -1
 	for i, r := range c.out.flight {

@@ -69,8 +69,7 @@ func parseNotice(b []byte) (Notice, error) {
 	return Notice{b[0], string(b[1:])}, nil
 }
 
-// appendNotice appends the payload of a notice to b, with at most maxNotice bytes of
-// the text.
+// appendNotice appends the payload of a notice to b, with at most maxNotice bytes of the text.
 func appendNotice(b []byte, code byte, text string) []byte {
 	return append(append(b, code), text[:min(len(text), maxNotice)]...)
 }
@@ -124,8 +123,7 @@ func parseGap(b []byte) (gapInfo, error) {
 	return gapInfo{next: v[0], offset: v[1], snapshot: v[2]}, nil
 }
 
-// uvarints decodes as many varints from the start of b as values has elements, and returns
-// what is behind them.
+// uvarints decodes as many varints from the start of b as values has elements, and returns what is behind them.
 func uvarints(values []uint64, b []byte) (rest []byte, err error) {
 	for i := range values {
 		v, size := binary.Uvarint(b)

@@ -2,8 +2,7 @@ package session
 
 import "time"
 
-// limited records since when the congestion window of the carrier that carries the whole log
-// limits what is sent.
+// limited records since when the congestion window of the carrier that carries the whole log limits what is sent.
 type limited struct {
 	since, last time.Time
 	told        time.Time // when the peer was told last

@@ -3,8 +3,7 @@ package session
 import "time"
 
 const (
-	// minLossSample is how many datagrams make a measurement. Before that, the expected
-	// loss counts.
+	// minLossSample is how many datagrams make a measurement. Before that, the expected loss counts.
 	minLossSample = 24
 
 	// lossTimes is the number of datagrams whose send time is remembered: those of a
@@ -17,8 +16,7 @@ const (
 	// unknownLoss is what is expected of the first path: three copies.
 	unknownLoss = 0.12
 
-	// suspectSpan is how many datagrams must show that a path loses none, after a loss on its stream
-	// was suspected.
+	// suspectSpan is how many datagrams must show that a path loses none, after a loss on its stream was suspected.
 	suspectSpan = 256
 
 	// firstSpan is the same for a new carrier: with 1 % loss, a third of them see one within it.
@@ -30,9 +28,8 @@ const (
 // is known within seconds, and one that loses little is not taken for a clean one.
 var lossSpans = [2]uint64{32, 256}
 
-// A loss measures which part of a carrier's datagrams the network loses. The peer says
-// how many have arrived; how many were sent by then is known from their times, one round
-// trip ago.
+// A loss measures which part of a carrier's datagrams the network loses. The peer says how many have arrived; how
+// many were sent by then is known from their times, one round trip ago.
 type loss struct {
 	expected float64 // before it is measured
 
@@ -54,9 +51,8 @@ func (l *loss) sent(now time.Time) {
 	l.total++
 }
 
-// acked records that a number of datagrams had arrived, about a round trip after the
-// last of them was sent. In doubt it counts fewer as sent: datagrams on their way are
-// not lost.
+// acked records that a number of datagrams had arrived, about a round trip after the last of them was sent. In doubt
+// it counts fewer as sent: datagrams on their way are not lost.
 func (l *loss) acked(now time.Time, arrived uint64, rtt time.Duration) {
 	if arrived == 0 || arrived > l.total || rtt == 0 {
 		return

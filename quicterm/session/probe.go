@@ -34,8 +34,7 @@ func (c *carrier) restartProbes(now time.Time) {
 	c.probe.at = now.Add(min(2*c.rtt.timeout(), maxFirstProbe))
 }
 
-// delayProbe schedules the next probe anew because frames were sent, unless probes are
-// being sent.
+// delayProbe schedules the next probe anew because frames were sent, unless probes are being sent.
 func (c *carrier) delayProbe(now time.Time) {
 	if c.probe.count == 0 {
 		c.restartProbes(now)

@@ -7,8 +7,7 @@ import "time"
 // this many times longer than a sample is dropped for it.
 const maxGrowth = 8
 
-// An rtt estimates the round-trip time of a carrier, end to end, from frames
-// and their acks, as RFC 6298 does.
+// An rtt estimates the round-trip time of a carrier, end to end, from frames and their acks, as RFC 6298 does.
 type rtt struct {
 	smoothed, variation time.Duration // 0 before the first sample
 
@@ -48,10 +47,9 @@ func (r *rtt) drop() {
 	clear(r.recent[:])
 }
 
-// resent records that the frame being timed was sent again, so an ack could be for
-// either copy (Karn's algorithm). Under heavy loss there is no other measure: then
-// the time since the first copy counts, but with little weight if it makes the estimate
-// longer.
+// resent records that the frame being timed was sent again, so an ack could be for either copy (Karn's algorithm).
+// Under heavy loss there is no other measure: then the time since the first copy counts, but with little weight if it
+// makes the estimate longer.
 func (r *rtt) resent() { r.sentAgain = true }
 
 // acked records that frames up to highest have arrived, that one some time ago. It returns how long

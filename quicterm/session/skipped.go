@@ -11,8 +11,7 @@ type skippedRange struct {
 // know of. Another one waits for an ack.
 const maxSkipped = 16
 
-// skip records that a carrier's stream leaves out the frames from one up to another, for a
-// snapshot of some bytes.
+// skip records that a carrier's stream leaves out the frames from one up to another, for a snapshot of some bytes.
 func (e *Endpoint) skip(c *carrier, from, to uint64, snapshot int) {
 	c.skipped = append(c.skipped, skippedRange{from, to, min(max(from, e.firstUnsent), to)})
 	if snapshot > 0 {
@@ -21,8 +20,7 @@ func (e *Endpoint) skip(c *carrier, from, to uint64, snapshot int) {
 	}
 }
 
-// forgetSkipped forgets the ranges that the peer knows of, because it has acknowledged
-// all frames before acked.
+// forgetSkipped forgets the ranges that the peer knows of, because it has acknowledged all frames before acked.
 func (c *carrier) forgetSkipped(acked uint64) {
 	for len(c.skipped) > 0 && c.skipped[0].to <= acked {
 		c.skipped = c.skipped[1:]

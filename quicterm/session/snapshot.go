@@ -11,8 +11,7 @@ const (
 	// MaxSnapshot is the size of the largest snapshot in bytes: a screen and thousands of lines.
 	MaxSnapshot = 8 << 20
 
-	// maxPart is how many bytes of a snapshot a frame has, so that acks do not wait long
-	// between two.
+	// maxPart is how many bytes of a snapshot a frame has, so that acks do not wait long between two.
 	maxPart = 32 << 10
 )
 
@@ -24,9 +23,8 @@ type outgoingGap struct {
 	sent         int // bytes of the snapshot
 }
 
-// newGap returns what to send in place of the frames that cannot be sent any more, or nil if
-// that is not known yet. Carriers that begin together send the same snapshot, so that it is made and
-// kept once.
+// newGap returns what to send in place of the frames that cannot be sent any more, or nil if that is not known yet.
+// Carriers that begin together send the same snapshot, so that it is made and kept once.
 func (e *Endpoint) newGap() *outgoingGap {
 	if e.config.Snapshot == nil {
 		return &outgoingGap{next: e.First(), offset: e.log.Offset(e.First())}
@@ -55,9 +53,8 @@ func (e *Endpoint) newGap() *outgoingGap {
 // SnapshotReady reports that [Config.Snapshot], which was not ready, may be now.
 func (e *Endpoint) SnapshotReady() { e.awaitsSnapshot = false }
 
-// gapIsDue reports whether a carrier's stream, which continues with the frame from, can send
-// a gap now. A snapshot waits until the peer has consumed all before it: a peer that does not
-// read gets the last one, not all of them.
+// gapIsDue reports whether a carrier's stream, which continues with the frame from, can send a gap now. A snapshot
+// waits until the peer has consumed all before it: a peer that does not read gets the last one, not all of them.
 func (e *Endpoint) gapIsDue(c *carrier, from uint64) bool {
 	switch {
 	case c.gap != nil && from < c.gap.next:

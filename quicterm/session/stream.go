@@ -23,9 +23,8 @@ const (
 	streamFrames
 )
 
-// Stream returns the bytes to write next to a carrier's stream, about limit at most, or
-// nil if there is nothing to write now. The caller must write all of them before it asks
-// again, and must not change them.
+// Stream returns the bytes to write next to a carrier's stream, about limit at most, or nil if there is nothing to
+// write now. The caller must write all of them before it asks again, and must not change them.
 func (e *Endpoint) Stream(now time.Time, id CarrierID, limit int) []byte {
 	c := e.carriers[id]
 	if c == nil {
@@ -160,8 +159,7 @@ func (e *Endpoint) streamAckTime(c *carrier) time.Time {
 	return at
 }
 
-// sendFrames returns the next frames, as both windows allow; space is that of the
-// congestion window.
+// sendFrames returns the next frames, as both windows allow; space is that of the congestion window.
 func (e *Endpoint) sendFrames(now time.Time, c *carrier, space, limit int) []byte {
 	from, to := e.nextOnStream(c)
 	to = min(to, e.endOfAhead())

@@ -90,9 +90,8 @@ const (
 	obscureFor  = maxResend
 )
 
-// SendTime returns when a lane of a carrier has something to send: now or earlier if
-// Stream or Datagram would return bytes, and zero if only an event can change that. It
-// changes nothing.
+// SendTime returns when a lane of a carrier has something to send: now or earlier if Stream or Datagram would return
+// bytes, and zero if only an event can change that. It changes nothing.
 func (e *Endpoint) SendTime(now time.Time, id CarrierID, lane Lane) time.Time {
 	c := e.carriers[id]
 	switch {

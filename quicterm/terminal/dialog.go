@@ -23,9 +23,8 @@ import (
 //	                       ▶ questions ▶ the user's terminal
 //	program ◀ own terminal ◀ keys, while a question is open
 //
-// So what the program says and asks comes in its order, and printable. The signals of the user's
-// terminal are for this process. What is typed while no question is open stays on the user's
-// terminal.
+// So what the program says and asks comes in its order, and printable. The signals of the user's terminal are for
+// this process. What is typed while no question is open stays on the user's terminal.
 type Dialog struct {
 	tty           *TTY
 	master, slave *os.File

@@ -53,8 +53,7 @@ func (d *display) hinted(h wire.Hint) {
 	}
 }
 
-// predictions returns a line about the predictions, with the end of the line before, or nothing if there
-// are none.
+// predictions returns a line about the predictions, with the end of the line before, or nothing if there are none.
 func (d *display) predictions() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,8 +8,7 @@ type escapeFilter struct {
 	held      bool // the escape character was typed at the start of a line, and nothing since
 }
 
-// newEscapeFilter returns a filter for an escape character as the settings have it: a
-// character, or "none".
+// newEscapeFilter returns a filter for an escape character as the settings have it: a character, or "none".
 func newEscapeFilter(char string) *escapeFilter {
 	f := &escapeFilter{lineStart: true}
 	if len(char) == 1 {

@@ -12,10 +12,9 @@ const maxQueue = 64 << 20
 
 // A keyboard passes what is typed to the session and runs the escapes in it.
 //
-// Reading a terminal never waits for the session, so that escapes work at once when the
-// program does not read its input. Input goes straight to the session while that has room, else to
-// a queue. When the queue is full too, input is dropped and counted: one message says
-// so at the start, another how much it was when there is room again.
+// Reading a terminal never waits for the session, so that escapes work at once when the program does not read its
+// input. Input goes straight to the session while that has room, else to a queue. When the queue is full too, input
+// is dropped and counted: one message says so at the start, another how much it was when there is room again.
 type keyboard struct {
 	session Session
 	display *display
@@ -44,9 +43,8 @@ func newKeyboard(s Session, d *display, v *view, cfg Config) *keyboard {
 	return &keyboard{session: s, display: d, view: v, cfg: cfg, escapes: newEscapeFilter(cfg.Escape), max: maxQueue}
 }
 
-// read reads in until it fails. If in is a file or a pipe, read waits for the session and
-// drops nothing, and the end of in ends the program's input. If a terminal ends, it is
-// gone, and read leaves the session.
+// read reads in until it fails. If in is a file or a pipe, read waits for the session and drops nothing, and the end
+// of in ends the program's input. If a terminal ends, it is gone, and read leaves the session.
 func (k *keyboard) read(in io.Reader, isFile bool) {
 	buf := make([]byte, 16<<10)
 	send := k.send

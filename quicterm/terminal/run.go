@@ -17,11 +17,10 @@ import (
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// Run runs the session, which was attached with the given size, until it ends or the
-// user leaves it. It returns what the session's Run returns, and then leaves the
-// terminal as it was, with the cursor at the start of an empty line if there is an error
-// or a reason of the end to report. The goroutine that reads In stays in Read until the next key: Run is
-// for programs that end after it.
+// Run runs the session, which was attached with the given size, until it ends or the user leaves it. It returns what
+// the session's Run returns, and then leaves the terminal as it was, with the cursor at the start of an empty line if
+// there is an error or a reason of the end to report. The goroutine that reads In stays in Read until the next key:
+// Run is for programs that end after it.
 func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status int, err error) {
 	reset := func() {}
 	raw := term.IsTerminal(int(t.cfg.In.Fd()))

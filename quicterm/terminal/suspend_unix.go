@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// stopTimeout bounds how long a stop takes to begin. The kernel ignores it in a job that no shell
-// could continue.
+// stopTimeout bounds how long a stop takes to begin. The kernel ignores it in a job that no shell could continue.
 const stopTimeout = 100 * time.Millisecond
 
 // watchStops calls continued when this process continues after a stop that it did not ask for. Suspend

@@ -85,8 +85,7 @@ func (t *Terminal) Streams() client.Streams {
 	}
 }
 
-// Size returns the size of the window: that of the first standard stream that is a
-// terminal, or else 80×24.
+// Size returns the size of the window: that of the first standard stream that is a terminal, or else 80×24.
 func (t *Terminal) Size() wire.Size { return windowSize() }
 
 // Print shows lines of the caller between the program's output.

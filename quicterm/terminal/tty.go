@@ -77,8 +77,7 @@ func (t *TTY) Close() {
 	t.out.Close()
 }
 
-// windowSize returns the size of the first standard stream that is a terminal, or a
-// usual size.
+// windowSize returns the size of the first standard stream that is a terminal, or a usual size.
 func windowSize() wire.Size {
 	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
 		if size, ok := terminalSize(f); ok {

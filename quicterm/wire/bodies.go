@@ -77,8 +77,7 @@ type Hello struct {
 	More     bool     `cbor:"4,keyasint"`                // the client has other keys as well
 }
 
-// Offer answers a Hello, or an Answer that failed. It lists the keys of Hello that the
-// account accepts.
+// Offer answers a Hello, or an Answer that failed. It lists the keys of Hello that the account accepts.
 type Offer struct {
 	Keys [][]byte `cbor:"1,keyasint"`
 	Time []byte   `cbor:"2,keyasint"` // the server's, for the Answers that follow
@@ -190,9 +189,8 @@ type Rename struct {
 	Name    string `cbor:"2,keyasint"` // the new one
 }
 
-// Revoke takes from clients of the account what they attached with: they can neither
-// continue nor resume. Enrolled keys are removed: the one that is meant, and those that logins by it
-// have enrolled. Revoked answers it.
+// Revoke takes from clients of the account what they attached with: they can neither continue nor resume. Enrolled
+// keys are removed: the one that is meant, and those that logins by it have enrolled. Revoked answers it.
 type Revoke struct {
 	Key []byte `cbor:"1,keyasint"` // SHA-256 of the public key by which they logged in
 	All bool   `cbor:"2,keyasint"` // of all clients; Key is empty
@@ -263,8 +261,7 @@ const (
 	CodeLost      Code = 5 // the session is lost; Lost says what it has left
 )
 
-// An Error tells an authenticated client why a request failed. Clients return it as an
-// error.
+// An Error tells an authenticated client why a request failed. Clients return it as an error.
 type Error struct {
 	Code Code   `cbor:"1,keyasint"`
 	Text string `cbor:"2,keyasint" text:"error"`

@@ -6,8 +6,7 @@ import (
 )
 
 const (
-	// maxReason is how many bytes of an exit's reason are sent and read: a few lines on
-	// a terminal.
+	// maxReason is how many bytes of an exit's reason are sent and read: a few lines on a terminal.
 	maxReason = 256
 
 	// MaxExit is the size of the longest payload of an Exit frame.
@@ -17,9 +16,8 @@ const (
 // An ExitStatus tells how a program ended, as the payload of an Exit frame.
 type ExitStatus struct {
 	Status byte // 128 and the signal's number if a signal killed the program
-	// Reason tells what ended a program that did not end by itself, in printable
-	// text that follows "the session was": "ended by detached_ttl (1h)", "killed by
-	// ann@192.0.2.7", "killed by SIGSEGV". Otherwise it is empty.
+	// Reason tells what ended a program that did not end by itself, in printable text that follows "the session was":
+	// "ended by detached_ttl (1h)", "killed by ann@192.0.2.7", "killed by SIGSEGV". Otherwise it is empty.
 	Reason string
 	At     time.Time // when the reason applied, in whole seconds; zero without a reason
 }

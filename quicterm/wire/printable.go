@@ -13,14 +13,12 @@ const (
 	maxText   = 1024 // of an error: a few lines on a terminal
 )
 
-// Printable returns text of a peer for a terminal or a log: one line of at most limit
-// bytes, in which nothing controls the terminal or changes the order of what is shown. White
-// space becomes a space, and any other character that cannot be printed a question mark:
-// control characters (C0, DEL, C1), format characters such as those for the direction of
-// writing, and invalid UTF-8. It allocates nothing for text that needs no change.
+// Printable returns text of a peer for a terminal or a log: one line of at most limit bytes, in which nothing
+// controls the terminal or changes the order of what is shown. White space becomes a space, and any other character
+// that cannot be printed a question mark: control characters (C0, DEL, C1), format characters such as those for the
+// direction of writing, and invalid UTF-8. It allocates nothing for text that needs no change.
 //
-// The decoders of this package apply it to each text that people see, so that nobody else
-// has to.
+// The decoders of this package apply it to each text that people see, so that nobody else has to.
 func Printable(s string, limit int) string {
 	if len(s) > limit {
 		for limit > 0 && !utf8.RuneStart(s[limit]) {

@@ -1,5 +1,4 @@
-// Package carriertest checks that an implementation of [carrier.Carrier] keeps
-// the promises of that interface.
+// Package carriertest checks that an implementation of [carrier.Carrier] keeps the promises of that interface.
 package carriertest
 
 import (
@@ -19,8 +18,7 @@ const patience = 20 * time.Second
 // maxDatagram is the largest datagram that every carrier takes, also a sealed one.
 const maxDatagram = carrier.MaxDatagram - carrier.SealSize
 
-// Run runs the suite. The function pair returns the two ends of a new carrier, which the suite
-// closes.
+// Run runs the suite. The function pair returns the two ends of a new carrier, which the suite closes.
 func Run(t *testing.T, pair func(t *testing.T) (a, b carrier.Carrier)) {
 	tests := []struct {
 		name string

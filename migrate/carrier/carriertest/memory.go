@@ -13,9 +13,8 @@ import (
 // direction. It drops the others. That is more than a program answers at once to what is typed in an outage.
 const maxQueuedDatagrams = 256
 
-// Pair returns the two ends of a carrier in memory, which works on the virtual time
-// of package synctest. Its stream buffers nothing: a Write returns when all of it
-// was read. Closing one end closes both.
+// Pair returns the two ends of a carrier in memory, which works on the virtual time of package synctest. Its stream
+// buffers nothing: a Write returns when all of it was read. Closing one end closes both.
 func Pair() (a, b carrier.Carrier) {
 	ar, bw := io.Pipe()
 	br, aw := io.Pipe()

@@ -16,8 +16,7 @@ import (
 // A Stream brings all bytes in order. One goroutine reads and another writes at the same time.
 // Close ends both directions, and makes calls that block return an error.
 //
-// A stream may have the methods SetDeadline, SetWriteDeadline and CloseWrite, as those of
-// package net have.
+// A stream may have the methods SetDeadline, SetWriteDeadline and CloseWrite, as those of package net have.
 type Stream interface{ io.ReadWriteCloser }
 
 // A Conn is a carrier over a stream.
@@ -74,8 +73,7 @@ func (p *Conn) Datagrams() bool { return false }
 // Close implements [carrier.Carrier].
 func (p *Conn) Close() error { return p.close() }
 
-// Stats implements [carrier.StatsReader]. A read or a write counts as a packet. The round trip
-// is not known.
+// Stats implements [carrier.StatsReader]. A read or a write counts as a packet. The round trip is not known.
 func (p *Conn) Stats() carrier.Stats {
 	s := carrier.Stats{
 		PacketsSent: p.writes.Load(), BytesSent: p.bytesWritten.Load(),
@@ -87,8 +85,7 @@ func (p *Conn) Stats() carrier.Stats {
 	return s
 }
 
-// SetDeadline bounds how long reads and writes may block. It returns an error if the stream has
-// no deadlines.
+// SetDeadline bounds how long reads and writes may block. It returns an error if the stream has no deadlines.
 func (p *Conn) SetDeadline(t time.Time) error {
 	if s, ok := p.stream.(interface{ SetDeadline(time.Time) error }); ok {
 		return s.SetDeadline(t)
@@ -96,8 +93,7 @@ func (p *Conn) SetDeadline(t time.Time) error {
 	return os.ErrNoDeadline
 }
 
-// SetWriteDeadline bounds how long writes may block. It returns an error if the stream has no
-// deadlines.
+// SetWriteDeadline bounds how long writes may block. It returns an error if the stream has no deadlines.
 func (p *Conn) SetWriteDeadline(t time.Time) error {
 	if s, ok := p.stream.(interface{ SetWriteDeadline(time.Time) error }); ok {
 		return s.SetWriteDeadline(t)

@@ -10,11 +10,10 @@ import (
 // claimTime bounds how long a claim blocks. It is longer than the call takes until the claim stands.
 const claimTime = time.Millisecond
 
-// A claimer makes quic-go put its acks into packets with datagrams. Without one, an ack that is not yet
-// due goes only into a packet for which some stream claims to have data. The claimer has a stream of
-// its own that does so, and has none when quic-go asks for it. Nothing is ever sent on that stream, and
-// the peer does not learn of it. The carrier's stream could do the same, but a claim might hold up a
-// write or lose the stream's end.
+// A claimer makes quic-go put its acks into packets with datagrams. Without one, an ack that is not yet due goes only
+// into a packet for which some stream claims to have data. The claimer has a stream of its own that does so, and has
+// none when quic-go asks for it. Nothing is ever sent on that stream, and the peer does not learn of it. The
+// carrier's stream could do the same, but a claim might hold up a write or lose the stream's end.
 type claimer struct {
 	conn   *quicgo.Conn
 	stream func() *quicgo.SendStream // nil if the peer permits none

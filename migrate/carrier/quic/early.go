@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// An earlyGate works around a data race of quic-go with early data
-// (https://github.com/quic-go/quic-go/issues/4303): quic-go writes the server's transport
-// parameters when the server answers, and reads them, without a lock, to open a stream and
-// for each datagram. The gate delays the answer until the stream is open, and delays
-// datagrams from the answer until the handshake is complete.
+// An earlyGate works around a data race of quic-go with early data (https://github.com/quic-go/quic-go/issues/4303):
+// quic-go writes the server's transport parameters when the server answers, and reads them, without a lock, to open a
+// stream and for each datagram. The gate delays the answer until the stream is open, and delays datagrams from the
+// answer until the handshake is complete.
 //
 // It learns of the answer as the [tls.Config.ClientSessionCache] and as the
 // [tls.Config.KeyLogWriter]: crypto/tls writes the first secrets there before it passes on
@@ -41,8 +40,7 @@ const (
 	holdTurn  = 50 * time.Millisecond
 )
 
-// newEarlyGate returns a gate for a dial with the given context, and a copy of conf that uses
-// the gate.
+// newEarlyGate returns a gate for a dial with the given context, and a copy of conf that uses the gate.
 func newEarlyGate(ctx context.Context, conf *tls.Config, wanted bool) (*earlyGate, *tls.Config) {
 	g := &earlyGate{ClientSessionCache: conf.ClientSessionCache, ctx: ctx, opened: make(chan struct{}), wanted: wanted}
 	conf = conf.Clone()
@@ -70,9 +68,8 @@ func (g *earlyGate) Get(key string) (*tls.ClientSessionState, bool) {
 	return session, err == nil
 }
 
-// Put implements [tls.ClientSessionCache]. It ignores nil, with which crypto/tls removes a
-// session when a handshake fails: most fail because no server has answered, or because
-// another dial was faster.
+// Put implements [tls.ClientSessionCache]. It ignores nil, with which crypto/tls removes a session when a handshake
+// fails: most fail because no server has answered, or because another dial was faster.
 func (g *earlyGate) Put(key string, session *tls.ClientSessionState) {
 	if session != nil {
 		g.ClientSessionCache.Put(key, session)

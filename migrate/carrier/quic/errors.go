@@ -7,8 +7,7 @@ import (
 	quicgo "github.com/quic-go/quic-go"
 )
 
-// refused is the application error code of a connection that a server ends because it has too
-// many clients.
+// refused is the application error code of a connection that a server ends because it has too many clients.
 const refused = 1
 
 // Refused reports whether a server refused a connection because it has too many clients: it
@@ -60,8 +59,7 @@ func ClosedHere(err error) bool {
 // maxReason bounds the length in bytes of a peer's reason to close, as errors show it.
 const maxReason = 256
 
-// quoted returns an error with the peer's reason quoted: it may be any bytes, and people see
-// the error.
+// quoted returns an error with the peer's reason quoted: it may be any bytes, and people see the error.
 func quoted(err error) error {
 	quote := func(s string) string { return strconv.Quote(s[:min(len(s), maxReason)]) }
 	switch e := err.(type) {

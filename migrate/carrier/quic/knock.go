@@ -19,11 +19,10 @@ const (
 	MinKnock = 64
 )
 
-// Knock reports whether a server at an address answers UDP packets with a payload of some size, at
-// least MinKnock bytes, without a connection: a packet of a connection that it does not know is answered
-// by a stateless reset (RFC 9000, 10.3), which is smaller. It returns the context's error if that
-// ends first, and errors of the socket. On Linux, packets are not cut into fragments on the way. The
-// caller closes the socket.
+// Knock reports whether a server at an address answers UDP packets with a payload of some size, at least MinKnock
+// bytes, without a connection: a packet of a connection that it does not know is answered by a stateless reset (RFC
+// 9000, 10.3), which is smaller. It returns the context's error if that ends first, and errors of the socket. On
+// Linux, packets are not cut into fragments on the way. The caller closes the socket.
 func Knock(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, size int) (answered bool, err error) {
 	defer context.AfterFunc(ctx, func() { socket.SetReadDeadline(time.Now()) })()
 	if err := forbidFragments(socket); err != nil {

@@ -17,28 +17,25 @@ import (
 type ListenConfig struct {
 	TLS *tls.Config
 
-	// ResetKey and TokenKey outlive the listener. With the same keys, the next listener tells
-	// clients of this one that their connections are gone (RFC 9000, 10.3), and accepts address
-	// tokens of this one (RFC 9000, 8.1.3). A listener without ResetKey sends no resets; one
-	// without TokenKey makes a key of its own.
+	// ResetKey and TokenKey outlive the listener. With the same keys, the next listener tells clients of this one
+	// that their connections are gone (RFC 9000, 10.3), and accepts address tokens of this one (RFC 9000, 8.1.3). A
+	// listener without ResetKey sends no resets; one without TokenKey makes a key of its own.
 	ResetKey, TokenKey *[32]byte
 
 	// VerifyAddress reports whether a client must first prove that it receives packets at its
 	// address (RFC 9000, 8.1.2), which takes a round trip. Nil means never.
 	VerifyAddress func(netip.AddrPort) bool
 
-	// Drop reports whether a packet that may begin a connection is dropped before any time is spent on it, as
-	// if the network had lost it. Its address may be forged. It is asked about packets of UDP sockets only. Nil
-	// drops none.
+	// Drop reports whether a packet that may begin a connection is dropped before any time is spent on it, as if the
+	// network had lost it. Its address may be forged. It is asked about packets of UDP sockets only. Nil drops none.
 	Drop func(client netip.AddrPort) bool
 
 	// Admit refuses a new connection by an error, whose text the client does not see. The
 	// context that it returns becomes the context of the connection. Nil admits all.
 	Admit func(ctx context.Context, client netip.AddrPort) (context.Context, error)
 
-	// Grow reports whether the receive window of a connection, which has the context that
-	// Admit returned, may grow by a number of bytes. Nil allows it. It must not block, nor
-	// use the connection.
+	// Grow reports whether the receive window of a connection, which has the context that Admit returned, may grow by
+	// a number of bytes. Nil allows it. It must not block, nor use the connection.
 	Grow func(ctx context.Context, bytes uint64) bool
 }
 
@@ -48,8 +45,7 @@ type Listener struct {
 	listener  *quicgo.EarlyListener
 }
 
-// Listen returns a listener on a socket. The caller owns the socket, and closes it after the
-// listener.
+// Listen returns a listener on a socket. The caller owns the socket, and closes it after the listener.
 func Listen(socket net.PacketConn, cfg ListenConfig) (*Listener, error) {
 	packets, err := batched(socket, nil)
 	if err != nil {
@@ -78,8 +74,7 @@ func Listen(socket net.PacketConn, cfg ListenConfig) (*Listener, error) {
 	return &Listener{transport, l}, nil
 }
 
-// Accept blocks until there is a connection. Its handshake may not be complete: the client may
-// have sent early data.
+// Accept blocks until there is a connection. Its handshake may not be complete: the client may have sent early data.
 func (l *Listener) Accept(ctx context.Context) (*Incoming, error) {
 	conn, err := l.listener.Accept(ctx)
 	if err != nil {
@@ -97,8 +92,7 @@ func (l *Listener) Close() error {
 // An Incoming is an accepted connection whose client may not have opened the stream yet.
 type Incoming struct{ conn *quicgo.Conn }
 
-// Context returns the context of the connection, as made by [ListenConfig.Admit].
-// It ends with the connection.
+// Context returns the context of the connection, as made by [ListenConfig.Admit]. It ends with the connection.
 func (i *Incoming) Context() context.Context { return i.conn.Context() }
 
 // RemoteAddr returns the address of the client.
@@ -126,13 +120,11 @@ func (i *Incoming) Conn(ctx context.Context) (*Conn, error) {
 }
 
 const (
-	// initialWindow is how many bytes of its stream a client may send before the server
-	// reads: as much as fits into the first congestion window. Memory for that is taken by
-	// clients that have proven nothing.
+	// initialWindow is how many bytes of its stream a client may send before the server reads: as much as fits into
+	// the first congestion window. Memory for that is taken by clients that have proven nothing.
 	initialWindow = 32 << 10
 
-	// maxWindow is the same when the window has grown: what a holder lets a client have
-	// under way.
+	// maxWindow is the same when the window has grown: what a holder lets a client have under way.
 	maxWindow = 1 << 20
 )
 

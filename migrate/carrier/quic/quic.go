@@ -75,20 +75,18 @@ var (
 	_ carrier.Sender      = (*Conn)(nil)
 )
 
-// Dial connects to a server through a socket and opens the stream. When it returns, the
-// handshake is complete, and nothing has been sent on the stream. Dial owns the socket: the
-// carrier closes it, or Dial does on an error.
+// Dial connects to a server through a socket and opens the stream. When it returns, the handshake is complete, and
+// nothing has been sent on the stream. Dial owns the socket: the carrier closes it, or Dial does on an error.
 func Dial(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf *tls.Config) (*Conn, error) {
 	return dial(ctx, socket, addr, conf, false)
 }
 
-// DialEarly is like Dial, but if conf's cache has a ticket of an earlier connection, it
-// returns at once, before anything was received. Everything sent before the handshake is
-// complete is early data: an attacker who records it can make the server read it again. If
-// the server rejects early data, none of it has reached the server's application, reads and
-// writes return an error for which [TicketRejected] is true, and the caller dials again
-// without that ticket. DialEarly is for servers that have accepted datagrams before: they
-// must not stop (RFC 9221, 3).
+// DialEarly is like Dial, but if conf's cache has a ticket of an earlier connection, it returns at once, before
+// anything was received. Everything sent before the handshake is complete is early data: an attacker who records it
+// can make the server read it again. If the server rejects early data, none of it has reached the server's
+// application, reads and writes return an error for which [TicketRejected] is true, and the caller dials again
+// without that ticket. DialEarly is for servers that have accepted datagrams before: they must not stop (RFC 9221,
+// 3).
 func DialEarly(ctx context.Context, socket net.PacketConn, addr netip.AddrPort, conf *tls.Config) (*Conn, error) {
 	return dial(ctx, socket, addr, conf, true)
 }
@@ -141,12 +139,10 @@ func (q *Conn) TLS() tls.ConnectionState { return q.conn.ConnectionState().TLS }
 // HandshakeComplete returns a channel that is closed when the handshake is complete.
 func (q *Conn) HandshakeComplete() <-chan struct{} { return q.conn.HandshakeComplete() }
 
-// UsedEarlyData reports whether the server accepted early data. It is valid when the
-// handshake is complete.
+// UsedEarlyData reports whether the server accepted early data. It is valid when the handshake is complete.
 func (q *Conn) UsedEarlyData() bool { return q.conn.ConnectionState().Used0RTT }
 
-// Context returns the context of the connection. It ends with the connection;
-// its cause says why.
+// Context returns the context of the connection. It ends with the connection; its cause says why.
 func (q *Conn) Context() context.Context { return q.conn.Context() }
 
 // Stats implements [carrier.StatsReader].
@@ -180,8 +176,7 @@ func (q *Conn) LocalAddr() netip.AddrPort { return addrPort(q.conn.LocalAddr()) 
 // RemoteAddr returns the address of the peer.
 func (q *Conn) RemoteAddr() netip.AddrPort { return addrPort(q.conn.RemoteAddr()) }
 
-// addrPort returns a UDP address. It removes the IPv6 prefix that a dual-stack socket gives
-// an IPv4 address.
+// addrPort returns a UDP address. It removes the IPv6 prefix that a dual-stack socket gives an IPv4 address.
 func addrPort(a net.Addr) netip.AddrPort {
 	udp, ok := a.(*net.UDPAddr)
 	if !ok {

@@ -17,8 +17,7 @@ import (
 	"github.com/quicterm/quicterm/migrate/carrier/nonblock"
 )
 
-// A batch moves the packets of a UDP socket as the standard library does, but with calls of
-// package nonblock.
+// A batch moves the packets of a UDP socket as the standard library does, but with calls of package nonblock.
 type batch struct {
 	conn   *net.UDPConn
 	raw    syscall.RawConn

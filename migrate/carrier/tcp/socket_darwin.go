@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bounded returns the connection with a bound on the bytes that the kernel takes and has not
-// sent.
+// bounded returns the connection with a bound on the bytes that the kernel takes and has not sent.
 func bounded(c *net.TCPConn, raw syscall.RawConn, bytes int) net.Conn {
 	raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, bytes) })
 	return c

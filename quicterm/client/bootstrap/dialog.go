@@ -17,8 +17,7 @@ type Dialog interface {
 	// as questions; when it shows a question, it passes an empty line. It blocks until the command
 	// and all that it has started have ended, or until Close. It is called once.
 	Relay(hear func(line string, shown bool))
-	// Mute shows no question any more: the user's terminal is for something else. It may be called
-	// several times.
+	// Mute shows no question any more: the user's terminal is for something else. It may be called several times.
 	Mute()
 	// Close ends Relay.
 	Close() error

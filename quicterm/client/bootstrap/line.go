@@ -11,8 +11,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// linePrefix begins the line that `qtd grant` prints, and tells it from all else that a login
-// prints.
+// linePrefix begins the line that `qtd grant` prints, and tells it from all else that a login prints.
 const linePrefix = "quicterm-grant "
 
 const (
@@ -32,8 +31,7 @@ func Line(g *wire.Grant) (string, error) {
 	return linePrefix + string(b), err
 }
 
-// ReadLine returns the first grant in the output of a login. It keeps at most one line
-// in memory.
+// ReadLine returns the first grant in the output of a login. It keeps at most one line in memory.
 func ReadLine(r io.Reader) (*wire.Grant, error) {
 	text, _, err := find(bufio.NewReaderSize(r, maxLine), linePrefix)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package bootstrap gives a client its first access to a daemon by a grant: the daemon's
-// address and host key, and a token that is good for one login or, over ssh, a carrier that
-// needs none. A process that runs `qtd grant` in an account on the daemon's machine gets a
-// grant for that account.
+// Package bootstrap gives a client its first access to a daemon by a grant: the daemon's address and host key, and a
+// token that is good for one login or, over ssh, a carrier that needs none. A process that runs `qtd grant` in an
+// account on the daemon's machine gets a grant for that account.
 //
 // A grant takes this way:
 //

@@ -20,8 +20,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// options are those of ssh that a carrier needs. Everything else is as the user has configured
-// it.
+// options are those of ssh that a carrier needs. Everything else is as the user has configured it.
 var options = []string{
 	"-T", "-x", "-a", "-e", "none",
 	"-o", "RemoteCommand=none", "-o", "PermitLocalCommand=no", "-o", "Tunnel=no",
@@ -37,9 +36,8 @@ const connectTimeout = "ConnectTimeout=15"
 // noMaster makes ssh log in itself, instead of using another ssh's connection.
 const noMaster = "ControlPath=none"
 
-// SSH makes carriers by the ssh program: it logs in as it always does, and runs qtd on the server,
-// whose standard streams are the carrier. Several goroutines may use it. After its use, Close
-// ends all carriers.
+// SSH makes carriers by the ssh program: it logs in as it always does, and runs qtd on the server, whose standard
+// streams are the carrier. Several goroutines may use it. After its use, Close ends all carriers.
 type SSH struct {
 	Host string            // as the user named it, for messages
 	Name string            // as ssh's configuration has it; empty for any

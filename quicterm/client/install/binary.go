@@ -20,8 +20,7 @@ type Platform struct{ OS, Arch string }
 
 func (p Platform) String() string { return p.OS + "/" + p.Arch }
 
-// ParsePlatform returns the platform of what `uname -sm` prints. Its fields are good for names
-// of directories.
+// ParsePlatform returns the platform of what `uname -sm` prints. Its fields are good for names of directories.
 func ParsePlatform(uname string) (Platform, error) {
 	uname = strings.ToLower(uname)
 	system, machine, ok := strings.Cut(uname, " ")
@@ -58,8 +57,7 @@ func (b *Binary) sum() string {
 // program is the path of qtd's main package.
 const program = "github.com/quicterm/quicterm/cmd/qtd"
 
-// Open reads a qtd. The information that the Go toolchain leaves in each program tells its
-// platform and its version.
+// Open reads a qtd. The information that the Go toolchain leaves in each program tells its platform and its version.
 func Open(file string) (*Binary, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

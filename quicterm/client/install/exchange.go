@@ -22,8 +22,7 @@ const (
 	idleTimeout = time.Minute
 	chunk       = 64 << 10
 
-	// maxNoise bounds what a login may print beside the script's lines, in bytes. A motd has
-	// a few KiB.
+	// maxNoise bounds what a login may print beside the script's lines, in bytes. A motd has a few KiB.
 	maxNoise = 1 << 20
 
 	// maxText bounds each text of the host in bytes: a path, or a message of a program.
@@ -112,8 +111,7 @@ func (e *exchange) line() (string, error) {
 	return text, nil
 }
 
-// send sends a program that says that it is of a version, and the end of the input. What fails
-// is in the output.
+// send sends a program that says that it is of a version, and the end of the input. What fails is in the output.
 func (e *exchange) send(b *Binary, version string) {
 	fmt.Fprintf(e.process, "%d %s %s\n", len(b.Content), b.sum(), version)
 	for rest := b.Content; len(rest) > 0; {

@@ -29,9 +29,8 @@ type Report struct {
 	First    string // another qtd that the account's PATH has, or empty
 }
 
-// Install copies a qtd for the host's platform, unless the host has the same file already. It waits
-// until the process ends, and closes it. find returns the program to copy, and copying is called
-// before it is copied.
+// Install copies a qtd for the host's platform, unless the host has the same file already. It waits until the process
+// ends, and closes it. find returns the program to copy, and copying is called before it is copied.
 func Install(p *Process, find func(Platform) (*Binary, error), copying func(*Binary)) (*Report, error) {
 	d := begin(p, script, loginTimeout)
 	defer d.end()

@@ -7,8 +7,7 @@ import (
 	"sync"
 )
 
-// A Process runs [Command] on the host, such as ssh. It reads and writes the command's standard output
-// and input.
+// A Process runs [Command] on the host, such as ssh. It reads and writes the command's standard output and input.
 type Process struct {
 	io.ReadCloser // its standard output
 	in            io.WriteCloser

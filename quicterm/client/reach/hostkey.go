@@ -12,8 +12,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
-// acceptable returns the server and the key that the user may accept after an error of
-// connecting, or no key.
+// acceptable returns the server and the key that the user may accept after an error of connecting, or no key.
 func acceptable(err error) (host string, key ssh.PublicKey) {
 	var unknown *auth.UnknownHostError
 	var changed *auth.ChangedHostError
@@ -26,9 +25,8 @@ func acceptable(err error) (host string, key ssh.PublicKey) {
 	return "", nil
 }
 
-// decideHost decides whether to connect to a server again whose key was not accepted: it
-// asks the user, or does what StrictHostKeyChecking says. Without an error, the key is
-// accepted. Other errors are returned as they are.
+// decideHost decides whether to connect to a server again whose key was not accepted: it asks the user, or does what
+// StrictHostKeyChecking says. Without an error, the key is accepted. Other errors are returned as they are.
 func decideHost(t *Target, err error) error {
 	var unknown *auth.UnknownHostError
 	var changed *auth.ChangedHostError
@@ -55,8 +53,7 @@ func decideHost(t *Target, err error) error {
 	}))
 }
 
-// orDeclined returns what follows from asking the user after an error: that error if nobody
-// could be asked.
+// orDeclined returns what follows from asking the user after an error: that error if nobody could be asked.
 func orDeclined(err, asked error) error {
 	if asked != nil && !errors.Is(asked, errKeyDeclined) && !errors.As(asked, new(*SignalError)) {
 		return err
@@ -92,8 +89,7 @@ func Declines(answer string) bool {
 	return strings.EqualFold(answer, "no") || strings.EqualFold(answer, "n")
 }
 
-// keepHost adds an accepted key to the user's first known_hosts file, or says that it could
-// not.
+// keepHost adds an accepted key to the user's first known_hosts file, or says that it could not.
 func keepHost(t *Target, host string, key ssh.PublicKey) {
 	if len(t.KnownHosts) == 0 {
 		Say(keyNotKept, host, errors.New("UserKnownHostsFile is none"))

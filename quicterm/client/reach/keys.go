@@ -15,8 +15,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/client"
 )
 
-// byKey calls f with access by the user's keys, to a host that the known_hosts files or the user
-// know, or ssh.
+// byKey calls f with access by the user's keys, to a host that the known_hosts files or the user know, or ssh.
 func (a *Access) byKey(ctx context.Context, cfg client.Config, f Call) error {
 	t := a.Target
 	keys, closeAgent, err := a.UserKeys()
@@ -113,8 +112,7 @@ func permitted(t *Target, keys []*auth.UserKey, log *slog.Logger) []*auth.UserKe
 	return keys
 }
 
-// agentKeys returns the keys and certificates of the agent, and a function that closes the
-// connection to it.
+// agentKeys returns the keys and certificates of the agent, and a function that closes the connection to it.
 func agentKeys(t *Target, log *slog.Logger) ([]*auth.UserKey, func()) {
 	if t.Agent == "" {
 		return nil, func() {}

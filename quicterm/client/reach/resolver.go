@@ -16,8 +16,7 @@ import (
 // systemResolvers is the file in which Go looks for the DNS servers of this machine.
 const systemResolvers = "/etc/resolv.conf"
 
-// newResolver returns what resolves names. Android has no file with DNS servers: there Termux has
-// one, below $PREFIX.
+// newResolver returns what resolves names. Android has no file with DNS servers: there Termux has one, below $PREFIX.
 func newResolver() *net.Resolver {
 	if _, err := os.Stat(systemResolvers); !errors.Is(err, fs.ErrNotExist) {
 		return net.DefaultResolver

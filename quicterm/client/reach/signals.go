@@ -15,8 +15,7 @@ var SignalNames = map[syscall.Signal]string{
 	syscall.SIGTERM: "TERM",
 }
 
-// A SignalError ends qt because it received a signal. Its exit status is as of a program
-// that the signal killed.
+// A SignalError ends qt because it received a signal. Its exit status is as of a program that the signal killed.
 type SignalError struct {
 	Signal syscall.Signal
 	Effect string // on the session, or empty if there is none

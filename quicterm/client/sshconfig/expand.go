@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// An expander replaces what stands for something else in an argument: a tilde, tokens and
-// environment variables.
+// An expander replaces what stands for something else in an argument: a tilde, tokens and environment variables.
 type expander struct {
 	home   string
 	tokens map[string]string
@@ -44,8 +43,7 @@ func newExpander(h *Host, me *user.User, alias string) *expander {
 // replaceable matches a token or an environment variable.
 var replaceable = regexp.MustCompile(`%.|\$\{[^}]*\}`)
 
-// files expands file names. It leaves out those with a token or a variable that has no value,
-// as ssh does.
+// files expands file names. It leaves out those with a token or a variable that has no value, as ssh does.
 func (x *expander) files(names []string) []string {
 	var expanded []string
 	for _, name := range names {

@@ -76,8 +76,7 @@ func words(s string) []string {
 	return all
 }
 
-// join joins words that are the name of a file together, and not alone: what `ssh -G` prints has
-// no quotes.
+// join joins words that are the name of a file together, and not alone: what `ssh -G` prints has no quotes.
 func join(all []string) []string {
 	exists := func(name string) bool { _, err := os.Stat(name); return err == nil }
 	var names []string

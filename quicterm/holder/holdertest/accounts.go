@@ -13,16 +13,14 @@ import (
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 )
 
-// QuickExit is the environment in which a program with the race detector ends at once, not a
-// second later.
+// QuickExit is the environment in which a program with the race detector ends at once, not a second later.
 const QuickExit = "GORACE=atexit_sleep_ms=0"
 
 // copiedVar is set in a process that runs a copy of the test's executable.
 const copiedVar = "QUICTERM_TEST_COPIED"
 
-// InCopy runs the test in a process that runs a copy of this executable, and reports
-// whether this is that process. Other accounts can execute the copy, which they cannot
-// with what go test has built.
+// InCopy runs the test in a process that runs a copy of this executable, and reports whether this is that process.
+// Other accounts can execute the copy, which they cannot with what go test has built.
 func InCopy(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(copiedVar) != "" {
@@ -51,8 +49,7 @@ func InCopy(t *testing.T) bool {
 	return false
 }
 
-// ReachableDir returns a directory that other accounts can enter, with room for the name
-// of a socket.
+// ReachableDir returns a directory that other accounts can enter, with room for the name of a socket.
 func ReachableDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "qt")

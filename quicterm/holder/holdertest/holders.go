@@ -1,8 +1,7 @@
 //go:build linux || darwin
 
-// Package holdertest runs holders in memory, for tests of what uses them: real holders
-// of programs in memory, which work on the virtual time of package synctest, where
-// processes and sockets do not.
+// Package holdertest runs holders in memory, for tests of what uses them: real holders of programs in memory, which
+// work on the virtual time of package synctest, where processes and sockets do not.
 package holdertest
 
 import (
@@ -51,8 +50,7 @@ type Holders struct {
 	wg   sync.WaitGroup
 }
 
-// New returns an account without holders. A new session runs the program that newProgram
-// returns.
+// New returns an account without holders. A new session runs the program that newProgram returns.
 func New(newProgram func(*wire.Launch) holder.Program) *Holders {
 	return &Holders{newProgram: newProgram, byID: make(map[wire.SessionID]*holder.Holder), lost: make(map[wire.SessionID]chan struct{})}
 }

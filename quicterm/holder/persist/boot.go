@@ -8,8 +8,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A Boot identifies one run of this machine, from its start to the next. It is empty if it
-// is not known.
+// A Boot identifies one run of this machine, from its start to the next. It is empty if it is not known.
 type Boot string
 
 // CurrentBoot returns the present run of this machine. A process calls it once, at its

@@ -77,8 +77,7 @@ func (b *burstReader) drained(n uint64) bool {
 	}
 	readable := false
 	b.raw.Control(func(fd uintptr) {
-		// Unlike FIONREAD, poll on Linux counts what was written and has not passed the
-		// line discipline yet.
+		// Unlike FIONREAD, poll on Linux counts what was written and has not passed the line discipline yet.
 		readable = nonblock.Readable(fd)
 	})
 	return !readable

@@ -76,8 +76,7 @@ type foreground struct {
 	before  uint16 // context of the group before
 }
 
-// update records which group is in the foreground. It reads the name of its first process
-// when that may have changed.
+// update records which group is in the foreground. It reads the name of its first process when that may have changed.
 func (f *foreground) update(now time.Time, group int) {
 	if group != f.group {
 		*f = foreground{group: group, since: now, before: f.context}

@@ -44,8 +44,7 @@ type end struct {
 	killed syscall.Signal
 }
 
-// NewStub returns a program that does nothing until the test makes it, except that a
-// signal ends it.
+// NewStub returns a program that does nothing until the test makes it, except that a signal ends it.
 func NewStub(pty bool) *Stub {
 	p := &Stub{pty: pty, ended: make(chan end, 1)}
 	p.In, p.stdin = io.Pipe()
@@ -159,8 +158,7 @@ func (p *Stub) Signals() []syscall.Signal {
 // End ends the program and closes its output, unless it has ended.
 func (p *Stub) End(status byte) { p.end(end{status: status}) }
 
-// Exit ends the program and leaves its output open, as if processes in the background
-// held it.
+// Exit ends the program and leaves its output open, as if processes in the background held it.
 func (p *Stub) Exit(status byte) { p.ended <- end{status: status} }
 
 func (p *Stub) end(e end) {

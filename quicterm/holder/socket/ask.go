@@ -21,9 +21,8 @@ import (
 // stopped it.
 const AnswerTime = 5 * time.Second
 
-// Ask sends a request to the holder that listens at a socket as the account uid, and
-// returns its answer, of at most wire.MaxAnswer bytes. It blocks until ctx ends, at most for
-// AnswerTime.
+// Ask sends a request to the holder that listens at a socket as the account uid, and returns its answer, of at most
+// wire.MaxAnswer bytes. It blocks until ctx ends, at most for AnswerTime.
 func Ask(ctx context.Context, path string, uid uint32, open *wire.Open, request wire.Message) (wire.Message, error) {
 	c, answer, err := ask(ctx, path, uid, open, request, nil)
 	if err == nil {

@@ -15,9 +15,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A Socket is the unix socket of a holder. It can be made again when its name is gone:
-// systems clean temporary directories. It is made again in the account's own directory,
-// also if the daemon has made the first one.
+// A Socket is the unix socket of a holder. It can be made again when its name is gone: systems clean temporary
+// directories. It is made again in the account's own directory, also if the daemon has made the first one.
 type Socket struct {
 	base rundir.Base
 	name string
@@ -68,8 +67,7 @@ func (s *Socket) Restore() error {
 	if err != nil {
 		return err
 	}
-	// It gets its name when it listens, because daemons remove sockets that do not.
-	// Another file may have the name.
+	// It gets its name when it listens, because daemons remove sockets that do not. Another file may have the name.
 	path, early := filepath.Join(dir, s.name), filepath.Join(dir, strings.TrimSuffix(s.name, suffix)+".soon")
 	os.Remove(early)
 	l, err := rundir.Listen(early)
@@ -120,8 +118,7 @@ func (s *Socket) Accept() (*net.UnixConn, error) {
 	}
 }
 
-// Close removes the socket, and makes Accept return. A socket in a directory of root's
-// daemon is removed by that.
+// Close removes the socket, and makes Accept return. A socket in a directory of root's daemon is removed by that.
 func (s *Socket) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -159,13 +159,11 @@ func Task(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply w
 	return pid, reply, nil
 }
 
-// readKeysCommand is the argument that makes the daemon's executable a reader of keys
-// (package keyfile).
+// readKeysCommand is the argument that makes the daemon's executable a reader of keys (package keyfile).
 const readKeysCommand = "read-keys"
 
-// checkParent returns an error if this process is itself a daemon's child. Then its program
-// ignores the argument by which it was started, and children would start children without
-// end.
+// checkParent returns an error if this process is itself a daemon's child. Then its program ignores the argument by
+// which it was started, and children would start children without end.
 func checkParent(args []string) error {
 	if len(args) > 1 && slices.Contains([]string{Command, readKeysCommand, pam.OpenCommand, pam.RunCommand}, args[1]) {
 		return fmt.Errorf("the program does not do what its argument %s says: "+
@@ -174,8 +172,7 @@ func checkParent(args []string) error {
 	return nil
 }
 
-// executable returns the file of this process's program, or the program as it runs if the
-// file is gone.
+// executable returns the file of this process's program, or the program as it runs if the file is gone.
 func executable() (string, error) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -31,8 +31,7 @@ var ErrUnknown = errors.New("no such account")
 // allows, and the domain forms of directory services.
 var names = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.@\\-]{0,63}\$?$`)
 
-// Lookup returns the account of the given name. It blocks while the name service
-// is asked, until ctx ends.
+// Lookup returns the account of the given name. It blocks while the name service is asked, until ctx ends.
 func (n *NameService) Lookup(ctx context.Context, name string) (*Account, error) {
 	if !names.MatchString(name) {
 		return nil, ErrUnknown
@@ -97,9 +96,8 @@ func (n *NameService) groupIDs(ctx context.Context, a *Account) ([]uint32, error
 	return groups, nil
 }
 
-// Credential returns the user id, group id and supplementary groups for a child
-// process that runs as an account. It returns nil if this process runs as the
-// account. It blocks as Lookup does.
+// Credential returns the user id, group id and supplementary groups for a child process that runs as an account. It
+// returns nil if this process runs as the account. It blocks as Lookup does.
 func (n *NameService) Credential(ctx context.Context, a *Account) (*syscall.Credential, error) {
 	if uint32(os.Geteuid()) == a.UID {
 		return nil, nil

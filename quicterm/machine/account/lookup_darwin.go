@@ -35,8 +35,7 @@ func (n *NameService) lookup(ctx context.Context, key string, match func(*Accoun
 	return a, nil
 }
 
-// groupName asks the directory service for the name of a group. It returns nothing if there is
-// none.
+// groupName asks the directory service for the name of a group. It returns nothing if there is none.
 func (n *NameService) groupName(_ context.Context, id uint32) (string, error) {
 	g, err := user.LookupGroupId(strconv.FormatUint(uint64(id), 10))
 	if err != nil {

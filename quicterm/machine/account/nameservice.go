@@ -20,15 +20,13 @@ import (
 	"github.com/quicterm/quicterm/quicterm/quota"
 )
 
-// A NameService looks accounts up in the files of this machine, and in the directory
-// services that it is configured for (nsswitch.conf(5)). The zero value is ready to use. It
-// is safe for concurrent use.
+// A NameService looks accounts up in the files of this machine, and in the directory services that it is configured
+// for (nsswitch.conf(5)). The zero value is ready to use. It is safe for concurrent use.
 //
 // Anybody can make a server look up any name, so the answers of the system's commands are
 // kept, those that there is no such account as well and apart, and only some commands run at a time.
 type NameService struct {
-	// Dirs are the directories of the commands; nil means those of the system. PATH is
-	// not used.
+	// Dirs are the directories of the commands; nil means those of the system. PATH is not used.
 	Dirs []string
 
 	once   sync.Once

@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespaces are what a process that is to be confined may be cloned with, best first: containers may
-// have no right to the first. In namespaces of its own it sees no mount and no network device, also
-// if a check of the kernel fails.
+// Namespaces are what a process that is to be confined may be cloned with, best first: containers may have no right
+// to the first. In namespaces of its own it sees no mount and no network device, also if a check of the kernel fails.
 var Namespaces = []uintptr{
 	unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS, unix.CLONE_NEWNS, 0,
 }
@@ -23,8 +22,7 @@ const maxFiles = 1 << 16
 
 // A Cell says what a process has left.
 type Cell struct {
-	// UID and GID are the user id and the only group id of the process. They should be those of no
-	// other process.
+	// UID and GID are the user id and the only group id of the process. They should be those of no other process.
 	UID, GID uint32
 	// Root is an empty directory that only root can change.
 	Root string

@@ -49,16 +49,14 @@ func serve() (*answer, error) {
 	return req.search()
 }
 
-// limits bound what a child may use: CPU time in seconds, which is 100 times what 16 files
-// of the largest size take, no file to write to, no core dump that would show what it read.
-// There is none for memory: the program maps much that it never uses, and what is read
-// bounds it.
+// limits bound what a child may use: CPU time in seconds, which is 100 times what 16 files of the largest size take,
+// no file to write to, no core dump that would show what it read. There is none for memory: the program maps much
+// that it never uses, and what is read bounds it.
 var limits = map[int]uint64{unix.RLIMIT_CPU: 10, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: 64}
 
-// become gives this process the rights of an account, and no way back. A process that is
-// the account's already keeps its rights. The process is untraceable when the account
-// could trace it: the kernel makes it so with the change of the user id, and we do it for
-// kernels that are told not to (suid_dumpable in proc_sys_fs(5)).
+// become gives this process the rights of an account, and no way back. A process that is the account's already keeps
+// its rights. The process is untraceable when the account could trace it: the kernel makes it so with the change of
+// the user id, and we do it for kernels that are told not to (suid_dumpable in proc_sys_fs(5)).
 func become(uid, gid uint32, groups []uint32) error {
 	if os.Geteuid() == int(uid) {
 		return hideProcess()

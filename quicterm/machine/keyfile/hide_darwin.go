@@ -2,8 +2,7 @@ package keyfile
 
 import "os"
 
-// hideProcess does nothing: on macOS a process whose user id was changed cannot be traced
-// by the account.
+// hideProcess does nothing: on macOS a process whose user id was changed cannot be traced by the account.
 func hideProcess() error { return nil }
 
 func program() (string, error) { return os.Executable() }

@@ -26,8 +26,7 @@ type request struct {
 	Queries  []auth.Query
 }
 
-// An answer is what a child answers, as JSON. Its program is that of the daemon, so there
-// are no versions of it.
+// An answer is what a child answers, as JSON. Its program is that of the daemon, so there are no versions of it.
 type answer struct {
 	Allowed  []json.RawMessage // permissions, each once
 	Verdicts []verdict         // of the queries, in their order

@@ -33,8 +33,7 @@ type child struct {
 	answered bool // it does not count for its account any more
 }
 
-// read returns the answers to the queries of clients, in their order. A panic fails only this
-// read.
+// read returns the answers to the queries of clients, in their order. A panic fails only this read.
 func (c *child) read(s source, clients []*client) (verdicts []auth.Verdict, err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -20,9 +20,8 @@ const (
 	// maxPlaces bounds how many children read at a time, those that are slow excepted.
 	maxPlaces = 16
 
-	// A child that takes longer than slowTime leaves its place to another one. If maxSlow
-	// have done so, it is killed. So homes that do not answer keep others waiting for
-	// slowTime at most.
+	// A child that takes longer than slowTime leaves its place to another one. If maxSlow have done so, it is killed.
+	// So homes that do not answer keep others waiting for slowTime at most.
 	slowTime = time.Second
 	maxSlow  = 64
 
@@ -35,8 +34,7 @@ const (
 	// mounted on demand takes some seconds.
 	readTimeout = 10 * slowTime
 
-	// maxChildren bounds the children of one account: the one that reads, and one that
-	// was killed and has not ended.
+	// maxChildren bounds the children of one account: the one that reads, and one that was killed and has not ended.
 	maxChildren = 2
 
 	// readRate is how often per second the keys of one account are read, and readBurst how
@@ -44,13 +42,11 @@ const (
 	// them: an attacker who tries keys of one account costs a tenth of a core.
 	readRate, readBurst = 10, 20
 
-	// maxWaiting bounds the clients that wait for a read of one account, and maxHung those
-	// that wait if the last read was given up: each occupies a place of the clients that
-	// have not logged in yet.
+	// maxWaiting bounds the clients that wait for a read of one account, and maxHung those that wait if the last read
+	// was given up: each occupies a place of the clients that have not logged in yet.
 	maxWaiting, maxHung = 128, 4
 
-	// maxBatch bounds the keys that a read is for, in bytes. A client's keys fit one
-	// message, wire.MaxMessage.
+	// maxBatch bounds the keys that a read is for, in bytes. A client's keys fit one message, wire.MaxMessage.
 	maxBatch = 1 << 20
 )
 
@@ -62,8 +58,7 @@ var (
 	errClosed  = errors.New("the server is stopping")
 )
 
-// A Reader asks what the authorized_keys files of accounts, and other sources, allow. It is safe for concurrent
-// use.
+// A Reader asks what the authorized_keys files of accounts, and other sources, allow. It is safe for concurrent use.
 type Reader struct {
 	names  *account.NameService
 	ctx    context.Context // ended by Close
@@ -135,12 +130,11 @@ func (r *Reader) Close() {
 	r.reads.Wait()
 }
 
-// Authorize finds out what the sources of an account allow keys (RFC 4253, 6.6), for clients at
-// addresses: at login, and whenever it must be known whether a key is still allowed. They
-// are read after the call: it sees each change that was made before. An error says
-// that they could not be read, and nothing about the keys; a refusal is in the verdicts,
-// which are in the order of the queries. Authorize blocks until the sources are read, for at
-// most readTimeout once it is the account's turn, or until ctx ends.
+// Authorize finds out what the sources of an account allow keys (RFC 4253, 6.6), for clients at addresses: at login,
+// and whenever it must be known whether a key is still allowed. They are read after the call: it sees each change
+// that was made before. An error says that they could not be read, and nothing about the keys; a refusal is in the
+// verdicts, which are in the order of the queries. Authorize blocks until the sources are read, for at most
+// readTimeout once it is the account's turn, or until ctx ends.
 func (r *Reader) Authorize(
 	ctx context.Context, a *account.Account, sources *Sources, queries ...auth.Query,
 ) ([]auth.Verdict, error) {
@@ -199,8 +193,7 @@ func (r *Reader) join(s source, c *client) error {
 	return nil
 }
 
-// stateLocked returns the state of an account. It forgets those of accounts that were not
-// read lately.
+// stateLocked returns the state of an account. It forgets those of accounts that were not read lately.
 func (r *Reader) stateLocked(uid uint32) *state {
 	st := r.accounts[uid]
 	if st == nil {

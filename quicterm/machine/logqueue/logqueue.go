@@ -20,8 +20,7 @@ const (
 	flushTime = time.Second
 )
 
-// A Queue is the lines that wait. It is the [io.Writer] of a handler, which writes each line
-// in one call.
+// A Queue is the lines that wait. It is the [io.Writer] of a handler, which writes each line in one call.
 type Queue struct {
 	log   *slog.Logger
 	dst   io.Writer

@@ -6,9 +6,8 @@ import (
 )
 
 const (
-	// garbagePercent is how much garbage a daemon has when it collects it, of the memory in use. Logins leave
-	// more garbage than it has memory, and relaying leaves little: less memory is worth the time of more
-	// collections.
+	// garbagePercent is how much garbage a daemon has when it collects it, of the memory in use. Logins leave more
+	// garbage than it has memory, and relaying leaves little: less memory is worth the time of more collections.
 	garbagePercent = 25
 
 	ballastSize = 16 << 20

@@ -80,8 +80,7 @@ func (v groupVersion) within(root fs.FS, dir string, s State) State {
 	return s
 }
 
-// readNumber reads a file with a number. It reports false if there is none, as in a file
-// with the word max.
+// readNumber reads a file with a number. It reports false if there is none, as in a file with the word max.
 func readNumber(root fs.FS, name string) (uint64, bool) {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {
@@ -138,9 +137,8 @@ func setAdjustment(pid, adjust int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(strconv.Itoa(adjust)), 0)
 }
 
-// ByAccount returns how much memory of their own the processes of each account take whose
-// executable has the given name, without the first bytes of each. The system decides which
-// processes this one can see.
+// ByAccount returns how much memory of their own the processes of each account take whose executable has the given
+// name, without the first bytes of each. The system decides which processes this one can see.
 func ByAccount(name string, first uint64) (map[uint32]uint64, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 	"syscall"
 )
 
-// Open opens a directory to make and to remove names in it. It refuses one that does not
-// belong to the account of this process, or that others can write to: they could make the
-// process remove other files than it means.
+// Open opens a directory to make and to remove names in it. It refuses one that does not belong to the account of
+// this process, or that others can write to: they could make the process remove other files than it means.
 func Open(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -60,8 +59,7 @@ func belongs(info fs.FileInfo, uid uint32) bool {
 	return ok && stat.Uid == uid
 }
 
-// checkOwnInfo refuses what is not the own directory of an account, which no other account
-// can enter.
+// checkOwnInfo refuses what is not the own directory of an account, which no other account can enter.
 func checkOwnInfo(dir string, info fs.FileInfo, uid uint32) error {
 	err := checkInfo(dir, info, uid)
 	if err == nil && info.Mode().Perm() != 0o700 {
@@ -70,8 +68,7 @@ func checkOwnInfo(dir string, info fs.FileInfo, uid uint32) error {
 	return err
 }
 
-// checkInfo refuses what is not a directory that belongs to an account and no other
-// account can write to.
+// checkInfo refuses what is not a directory that belongs to an account and no other account can write to.
 func checkInfo(dir string, info fs.FileInfo, uid uint32) error {
 	switch {
 	case !info.IsDir():

@@ -3,12 +3,11 @@
 // Package rundir finds the directories of the unix sockets of daemons, holders and
 // clients, and opens sockets in them whose other end is of a known account.
 //
-// The directories depend on the account only, so that logins by ssh, su and cron find the
-// same daemon. An account has its own one, /tmp/quicterm-<uid> (root: /run/quicterm/0):
-// no other account but root can enter it. The daemon of root makes /run/quicterm/<uid> for
-// the holders that it starts as another account: that one belongs to root, and the account's
-// group can enter and list it, and make nothing there. Names are no secret: Linux shows the
-// paths of unix sockets to all accounts (/proc/net/unix). The sockets are for the account alone.
+// The directories depend on the account only, so that logins by ssh, su and cron find the same daemon. An account has
+// its own one, /tmp/quicterm-<uid> (root: /run/quicterm/0): no other account but root can enter it. The daemon of
+// root makes /run/quicterm/<uid> for the holders that it starts as another account: that one belongs to root, and the
+// account's group can enter and list it, and make nothing there. Names are no secret: Linux shows the paths of unix
+// sockets to all accounts (/proc/net/unix). The sockets are for the account alone.
 //
 // A process makes and removes names only in directories that belong to its own account.
 package rundir
@@ -67,9 +66,8 @@ func (b Base) Dirs(uid uint32) []string {
 	return dirs
 }
 
-// Unsafe returns why a possible directory of an account is not in Dirs although a socket of
-// the account may be there, or nil. There is none in what belongs to a third account, which
-// anyone can make in /tmp.
+// Unsafe returns why a possible directory of an account is not in Dirs although a socket of the account may be there,
+// or nil. There is none in what belongs to a third account, which anyone can make in /tmp.
 func (b Base) Unsafe(uid uint32) error {
 	for _, dir := range b.candidates(uid) {
 		err := check(dir, uid)
@@ -95,8 +93,7 @@ func (b Base) Accounts() (uids []uint32) {
 	return uids
 }
 
-// Make returns the own directory of the account of this process. If there is none, it
-// makes one.
+// Make returns the own directory of the account of this process. If there is none, it makes one.
 func (b Base) Make() (string, error) {
 	uid := uint32(os.Geteuid())
 	dir := b.own(uid)
@@ -138,8 +135,7 @@ func (b Base) MakeFor(uid, gid uint32) (string, error) {
 	return dir, errors.Join(f.Chown(-1, int(gid)), f.Chmod(0o750))
 }
 
-// MakeSystem makes the directory that System returns, if there is none: other accounts
-// must get through.
+// MakeSystem makes the directory that System returns, if there is none: other accounts must get through.
 func (b Base) MakeSystem() error { return MakeSystemDir(b.System(), 0o755) }
 
 // MakeSystemDir makes a directory, if there is none. It sets the mode whatever the umask

@@ -32,10 +32,9 @@ func Listen(path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// Bind makes a socket that only an account can connect to, without listening on it: a
-// process of the account listens on the descriptor, so that this process's user id is not
-// the one that the other end sees. The directory must belong to the account of this
-// process, as [Open] checks.
+// Bind makes a socket that only an account can connect to, without listening on it: a process of the account listens
+// on the descriptor, so that this process's user id is not the one that the other end sees. The directory must belong
+// to the account of this process, as [Open] checks.
 func Bind(path string, uid, gid uint32) (*os.File, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err

@@ -1,6 +1,5 @@
-// Package sshd decides what settings in the form of sshd_config(5) allow a login: the daemon's own,
-// and those of the sshd of this machine, so that a daemon that serves all accounts beside it is no
-// way around its configuration.
+// Package sshd decides what settings in the form of sshd_config(5) allow a login: the daemon's own, and those of the
+// sshd of this machine, so that a daemon that serves all accounts beside it is no way around its configuration.
 //
 // It asks sshd itself: sshd -T prints the settings that apply to a login from an address,
 // with the Match blocks that do. It promises:
@@ -21,7 +20,6 @@
 // connection, it gets those of the file that its unit reads (SSHD_OPTS). If they cannot be told, no login gets in.
 // On macOS, options are not known.
 //
-// It does not promise that PAM is asked (UsePAM), or tcpwrappers.
-// A file name with a space in AuthorizedKeysFile is taken for two names: sshd -T does not
-// quote them.
+// It does not promise that PAM is asked (UsePAM), or tcpwrappers. A file name with a space in AuthorizedKeysFile is
+// taken for two names: sshd -T does not quote them.
 package sshd

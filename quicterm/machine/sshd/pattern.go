@@ -11,9 +11,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
-// matchHost matches a client's name or address against the patterns behind an @ (PATTERNS in
-// ssh_config(5)): names, addresses and address/length, separated by commas, with ! before
-// those that must not match.
+// matchHost matches a client's name or address against the patterns behind an @ (PATTERNS in ssh_config(5)): names,
+// addresses and address/length, separated by commas, with ! before those that must not match.
 func matchHost(patterns, host string, client netip.Addr) (bool, error) {
 	byAddress, err := auth.MatchAddresses(patterns, client)
 	if err != nil {

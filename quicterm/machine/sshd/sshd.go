@@ -53,8 +53,7 @@ type Login struct {
 	Groups func(context.Context) ([]string, error)
 }
 
-// A Daemon is the sshd of this machine. The zero value is ready to use. It is safe for
-// concurrent use.
+// A Daemon is the sshd of this machine. The zero value is ready to use. It is safe for concurrent use.
 type Daemon struct {
 	// Files are the paths of the program, of which the first one that exists counts; nil means
 	// those of the system. PATH is not used.
@@ -91,9 +90,8 @@ type answer struct {
 	asked   time.Time // when sshd was started
 }
 
-// Ask returns what sshd allows a login, or the own settings if no sshd is installed.
-// The error says why the account does not get in; it is for the log. Ask blocks while sshd or the
-// name service is asked, until ctx ends.
+// Ask returns what sshd allows a login, or the own settings if no sshd is installed. The error says why the account
+// does not get in; it is for the log. Ask blocks while sshd or the name service is asked, until ctx ends.
 func (d *Daemon) Ask(ctx context.Context, l *Login, own *Policy) (*Policy, error) {
 	policy, host, err := d.Find(ctx, l, own)
 	if err != nil {
@@ -288,8 +286,7 @@ func (d *Daemon) print(ctx context.Context, sshd *Installation, login string) ([
 // missing matches the complaint of an sshd that was not started since the last boot.
 var missing = regexp.MustCompile(`Missing privilege separation directory: (/(?:var/)?run/[a-z]+)`)
 
-// makeMissing makes the directory that sshd complains about, as its start script does. It
-// reports whether it has.
+// makeMissing makes the directory that sshd complains about, as its start script does. It reports whether it has.
 func makeMissing(complaint error) bool {
 	found := missing.FindStringSubmatch(complaint.Error())
 	return found != nil && os.Mkdir(found[1], 0o755) == nil
@@ -306,9 +303,8 @@ func run(ctx context.Context, file string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// hostName returns the client's name in the DNS, as sshd has it with UseDNS: one that leads
-// back to the address. Without such a name it returns the address. The error says why it is
-// not known whether there is a name.
+// hostName returns the client's name in the DNS, as sshd has it with UseDNS: one that leads back to the address.
+// Without such a name it returns the address. The error says why it is not known whether there is a name.
 func (d *Daemon) hostName(ctx context.Context, client netip.Addr) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
 	defer cancel()

@@ -27,8 +27,7 @@ func accountName(uid string) string {
 	return u.Username
 }
 
-// A login says to which login a process belongs, as the system's login manager sees it. The zero
-// value is none.
+// A login says to which login a process belongs, as the system's login manager sees it. The zero value is none.
 type login struct {
 	uid     string // of the account that has logged in
 	manager bool   // it belongs to the service manager of the account, not to one login

@@ -14,9 +14,8 @@ import (
 // firstMounts are the mounts that the service manager of the system sees.
 const firstMounts = "/proc/1/ns/mnt"
 
-// Outside returns a function that starts a process with the mounts of the system, if this process
-// is a service whose unit gives it others (ProtectSystem=, PrivateTmp=, …), which processes inherit.
-// Else it returns nil.
+// Outside returns a function that starts a process with the mounts of the system, if this process is a service whose
+// unit gives it others (ProtectSystem=, PrivateTmp=, …), which processes inherit. Else it returns nil.
 func Outside() func(*exec.Cmd) error {
 	if !isService() {
 		return nil // if it has other mounts, its parent means its children to have them too

@@ -26,9 +26,8 @@ type Scope struct {
 	Description string
 }
 
-// FindScopes returns the scopes that this process can make and that outlive a login: of the
-// system's manager for root, and of its own manager for another account, if that lingers. It
-// returns nil if there are none.
+// FindScopes returns the scopes that this process can make and that outlive a login: of the system's manager for
+// root, and of its own manager for another account, if that lingers. It returns nil if there are none.
 func FindScopes() *Scopes {
 	uid := os.Geteuid()
 	s := &Scopes{socket: systemSocket, pid: func(pid int32) bool { return pid == 1 }}
@@ -72,8 +71,7 @@ type auxiliary struct {
 	Properties []property
 }
 
-// Move puts a process into a new scope and returns when it is there. A nil Scopes leaves it where
-// it is.
+// Move puts a process into a new scope and returns when it is there. A nil Scopes leaves it where it is.
 func (s *Scopes) Move(ctx context.Context, pid int, scope Scope) error {
 	if s == nil {
 		return nil
@@ -150,8 +148,7 @@ func (j *jobResult) DeliverSignal(iface, name string, signal *dbus.Signal) {
 	}
 }
 
-// connect connects to the manager, without a bus between. The manager sends all its signals on
-// such a connection.
+// connect connects to the manager, without a bus between. The manager sends all its signals on such a connection.
 func (s *Scopes) connect(ctx context.Context, signals dbus.SignalHandler) (*dbus.Conn, error) {
 	c, peer, err := dial(ctx, s.socket)
 	if err != nil {

@@ -1,11 +1,9 @@
 //go:build linux || darwin
 
-// Package systemd is what a daemon has of a service manager. It takes sockets over from it, and
-// keeps sockets with it while this process restarts: so no other account can take their ports
-// meanwhile. It puts processes that outlive the daemon into control groups of their own, and tells
-// what becomes of them at a logout.
-// It follows sd_listen_fds(3), sd_notify(3) and org.freedesktop.systemd1(5). Without a service manager
-// it does nothing.
+// Package systemd is what a daemon has of a service manager. It takes sockets over from it, and keeps sockets with it
+// while this process restarts: so no other account can take their ports meanwhile. It puts processes that outlive the
+// daemon into control groups of their own, and tells what becomes of them at a logout. It follows sd_listen_fds(3),
+// sd_notify(3) and org.freedesktop.systemd1(5). Without a service manager it does nothing.
 package systemd
 
 import (
@@ -71,8 +69,7 @@ func Start() (*Manager, []Conn, error) {
 	return m, sockets, errors.Join(failures...)
 }
 
-// takeOver takes a descriptor over, which must be of a bound UDP socket or of a TCP socket that
-// listens.
+// takeOver takes a descriptor over, which must be of a bound UDP socket or of a TCP socket that listens.
 func takeOver(fd int) (Conn, error) {
 	f := os.NewFile(uintptr(fd), "passed")
 	defer f.Close()
@@ -129,9 +126,8 @@ func (m *Manager) Ready() error { return m.send("READY=1", nil) }
 // Stopping tells the manager that this process ends.
 func (m *Manager) Stopping() error { return m.send("STOPPING=1", nil) }
 
-// Watch tells the manager that this process is alive, as often as it wants that, each time after
-// check has returned. If check blocks, the manager restarts the process. Watch returns when ctx
-// ends.
+// Watch tells the manager that this process is alive, as often as it wants that, each time after check has returned.
+// If check blocks, the manager restarts the process. Watch returns when ctx ends.
 func (m *Manager) Watch(ctx context.Context, check func()) error {
 	if m == nil || m.watchdog == 0 {
 		<-ctx.Done()

@@ -73,15 +73,13 @@ func (d *Decider) Adopt(settings *configs.Server) error {
 	return nil
 }
 
-// policy returns what sshd's configuration, or the daemon's settings where no sshd is followed,
-// allow an account, for a client at one address and the daemon at another. An error that wraps
-// sshd.ErrRefused says that the account does not get in; any other one, that this cannot be
-// known now.
+// policy returns what sshd's configuration, or the daemon's settings where no sshd is followed, allow an account, for
+// a client at one address and the daemon at another. An error that wraps sshd.ErrRefused says that the account does
+// not get in; any other one, that this cannot be known now.
 //
-// A login by a token has a policy too, although sshd or the system's own login has let the
-// process in that got the token: the rules for an account hold whatever way it takes. The
-// rules for how it proves who it is (PubkeyAuthentication, AuthenticationMethods) do not:
-// they were for that login.
+// A login by a token has a policy too, although sshd or the system's own login has let the process in that got the
+// token: the rules for an account hold whatever way it takes. The rules for how it proves who it is
+// (PubkeyAuthentication, AuthenticationMethods) do not: they were for that login.
 func (d *Decider) policy(ctx context.Context, a *account.Account, client, server netip.Addr) (*sshd.Policy, error) {
 	login := d.loginOf(ctx, a, client, server)
 	r := d.rules.Load()
@@ -212,8 +210,7 @@ func (d *Decider) decide(
 	return read
 }
 
-// TokenPermissions returns what an account is allowed that logs in with a token. The error is
-// that of policy.
+// TokenPermissions returns what an account is allowed that logs in with a token. The error is that of policy.
 func (d *Decider) TokenPermissions(
 	ctx context.Context, a *account.Account, client, server netip.Addr,
 ) (*auth.Permissions, error) {
@@ -265,9 +262,8 @@ func obey(policy *sshd.Policy, uid uint32, blob []byte, v auth.Verdict) (*auth.P
 	return policy.Restrict(v.Allowed), nil
 }
 
-// Judge returns what an account allows the keys of an Offer. It refuses the keys after too many that
-// are refused, as sshd does not look at them. If there is no account, sshd is asked all the same, so that the time does
-// not tell.
+// Judge returns what an account allows the keys of an Offer. It refuses the keys after too many that are refused, as
+// sshd does not look at them. If there is no account, sshd is asked all the same, so that the time does not tell.
 func (d *Decider) Judge(ctx context.Context, a *account.Account, o *privsep.Offer) ([]auth.Verdict, error) {
 	if len(o.Keys) > wire.MaxKeys {
 		return nil, fmt.Errorf("offer of %d keys, at most %d are accepted", len(o.Keys), wire.MaxKeys)

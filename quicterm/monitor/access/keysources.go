@@ -19,8 +19,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 
-// keyFile returns the path of a file of an account that a pattern names. An unknown token in it is an
-// error.
+// keyFile returns the path of a file of an account that a pattern names. An unknown token in it is an error.
 func keyFile(pattern string, a *account.Account) (string, error) {
 	uid := strconv.FormatUint(uint64(a.UID), 10)
 	file, err := sshd.Expand(pattern, map[byte]string{'h': a.Home, 'u': a.Name, 'U': uid})
@@ -89,9 +88,8 @@ func (d *Decider) readKeys(
 // maxAuthorities bounds a file of authorities in bytes: thousands of them.
 const maxAuthorities = 1 << 20
 
-// askProgram asks the program of a policy (AuthorizedKeysCommand of sshd) for the keys that no file
-// allows, and changes the verdicts about them. As sshd, it does not ask about keys after too many that
-// are refused.
+// askProgram asks the program of a policy (AuthorizedKeysCommand of sshd) for the keys that no file allows, and
+// changes the verdicts about them. As sshd, it does not ask about keys after too many that are refused.
 func (d *Decider) askProgram(
 	ctx context.Context, by claim, policy *sshd.Policy, keys [][]byte, verdicts []auth.Verdict,
 ) {

@@ -73,8 +73,7 @@ type signed struct {
 // A signedID is that of the connection on which a signature was made: it is good for one login.
 type signedID [16]byte
 
-// LoadSignatures returns the signatures of a daemon. The file says until when the last daemon may have
-// accepted some.
+// LoadSignatures returns the signatures of a daemon. The file says until when the last daemon may have accepted some.
 func LoadSignatures(file string, now time.Time, log *slog.Logger) *Signatures {
 	s := &Signatures{file: file, log: log}
 	rand.Read(s.secret[:])

@@ -17,9 +17,8 @@ import (
 )
 
 const (
-	// verdictsTime is how long what an account allows the keys of an attempt is used: the answer to
-	// an Offer takes longer only if a person is asked for something, and then a key may have been
-	// removed since.
+	// verdictsTime is how long what an account allows the keys of an attempt is used: the answer to an Offer takes
+	// longer only if a person is asked for something, and then a key may have been removed since.
 	verdictsTime = 5 * time.Second
 
 	// maxSealed bounds what is sealed, in bytes: 64 keys with short commands. What takes more, such as long commands, is

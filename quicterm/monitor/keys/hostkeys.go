@@ -12,18 +12,16 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
-// SSHHostKeys are the host keys of sshd, in the order in which the daemon prefers
-// them.
+// SSHHostKeys are the host keys of sshd, in the order in which the daemon prefers them.
 var SSHHostKeys = []string{
 	"/etc/ssh/ssh_host_ed25519_key",
 	"/etc/ssh/ssh_host_ecdsa_key",
 	"/etc/ssh/ssh_host_rsa_key",
 }
 
-// LoadHostKeys reads the given files. Without files it reads those of sshd that exist,
-// if shared is set. If there is no key then, it reads the file own, and makes it if
-// it does not exist. A key gets the ssh certificate that is beside it, as ssh-keygen -s
-// writes it.
+// LoadHostKeys reads the given files. Without files it reads those of sshd that exist, if shared is set. If there is
+// no key then, it reads the file own, and makes it if it does not exist. A key gets the ssh certificate that is
+// beside it, as ssh-keygen -s writes it.
 func LoadHostKeys(log *slog.Logger, files []string, shared bool, own string) ([]*auth.HostKey, error) {
 	optional := len(files) == 0
 	if optional && shared {

@@ -13,9 +13,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 )
 
-// secrets are QUIC keys that outlive a daemon. With them the next daemon tells clients
-// of the last one within a round trip that it is gone (RFC 9000, 10.3), and accepts the
-// address tokens that the last one gave out (RFC 9000, 8.1.3).
+// secrets are QUIC keys that outlive a daemon. With them the next daemon tells clients of the last one within a round
+// trip that it is gone (RFC 9000, 10.3), and accepts the address tokens that the last one gave out (RFC 9000, 8.1.3).
 type Secrets struct {
 	file         string
 	Reset        [32]byte

@@ -27,24 +27,20 @@ const (
 	// away for two days, whenever in a key's day it got its ticket.
 	maxTicketKeys = 3
 
-	// RenewInterval is the time between two reads of the key file: another daemon
-	// may have made a key.
+	// RenewInterval is the time between two reads of the key file: another daemon may have made a key.
 	RenewInterval = ticketKeyDay / 24
 )
 
-// A ticketKey encrypts TLS session tickets (RFC 8446, 4.6.1), by which clients resume
-// in early data.
+// A ticketKey encrypts TLS session tickets (RFC 8446, 4.6.1), by which clients resume in early data.
 type ticketKey struct {
 	made time.Time
 	key  [32]byte
 }
 
-// ticketKeySize is the size of a key in the file, in bytes: when it was made, in Unix
-// seconds, and the key.
+// ticketKeySize is the size of a key in the file, in bytes: when it was made, in Unix seconds, and the key.
 const ticketKeySize = 8 + 32
 
-// Tickets are the ticket keys that all daemons of one state directory share, later
-// ones too.
+// Tickets are the ticket keys that all daemons of one state directory share, later ones too.
 type Tickets struct {
 	file string
 	log  *slog.Logger
@@ -116,8 +112,7 @@ func (t *Tickets) renewFileLocked(now time.Time) error {
 	return nil
 }
 
-// rotate returns the keys that are not too old, newest first. If the newest is older
-// than a day, it makes one.
+// rotate returns the keys that are not too old, newest first. If the newest is older than a day, it makes one.
 func rotate(keys []ticketKey, now time.Time) []ticketKey {
 	keys = slices.Clone(keys)
 	keys = slices.DeleteFunc(keys, func(k ticketKey) bool {

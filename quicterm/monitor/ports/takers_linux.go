@@ -14,9 +14,8 @@ import (
 // maxTakers bounds the sockets that are returned: an account can take the port of any number of addresses.
 const maxTakers = 16
 
-// Takers returns sockets at a port of a protocol, at most maxTakers, from the
-// system's table of sockets: see proc_net_udp and proc_net_tcp in the kernel's documentation. Of
-// TCP they are those that listen.
+// Takers returns sockets at a port of a protocol, at most maxTakers, from the system's table of sockets: see
+// proc_net_udp and proc_net_tcp in the kernel's documentation. Of TCP they are those that listen.
 func Takers(protocol string, port uint16) (found []Taker) {
 	for _, table := range []string{"/proc/self/net/" + protocol, "/proc/self/net/" + protocol + "6"} {
 		f, err := os.Open(table)
@@ -38,9 +37,8 @@ func Takers(protocol string, port uint16) (found []Taker) {
 // listening is the state of a TCP socket that listens, as the table has it.
 const listening = "0A"
 
-// parseSocketLine parses a line of the table. It has the local address in the second
-// field, as hexadecimal words in the machine's byte order, the state in the fourth, and the user
-// id and the inode in the eighth and the tenth.
+// parseSocketLine parses a line of the table. It has the local address in the second field, as hexadecimal words in
+// the machine's byte order, the state in the fourth, and the user id and the inode in the eighth and the tenth.
 func parseSocketLine(line string) (t Taker, state string, ok bool) {
 	f := strings.Fields(line)
 	if len(f) < 10 {
@@ -63,8 +61,7 @@ func parseSocketLine(line string) (t Taker, state string, ok bool) {
 	return Taker{UID: uint32(uid), address: netip.AddrPortFrom(addr, uint16(n)), inode: f[9]}, f[3], true
 }
 
-// processOf returns the process that has a socket open, or 0 if this process may not see
-// it.
+// processOf returns the process that has a socket open, or 0 if this process may not see it.
 func processOf(inode string) int {
 	want := "socket:[" + inode + "]"
 	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")

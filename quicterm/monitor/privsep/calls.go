@@ -52,8 +52,7 @@ type Network interface {
 	// Run does what the other half does all the time, until ctx ends.
 	Run(ctx context.Context) error
 
-	// Update tells the settings of the moment. It is called before all but Run, and when they
-	// have changed.
+	// Update tells the settings of the moment. It is called before all but Run, and when they have changed.
 	Update(State)
 
 	// Serve serves clients on a socket, until ctx ends or the socket fails. It closes the socket.

@@ -246,10 +246,9 @@ func (c *channel) send(k kind, call uint64, body any, files []int) error {
 	return err
 }
 
-// call asks the other end, and decodes its answer into answer, unless that is nil. It returns the
-// files that come with it, which the caller closes. It blocks until the other end has answered or
-// ctx ends. If the other end is trusted, it is told of that instead: then it answers soon, and what it
-// has done by then counts.
+// call asks the other end, and decodes its answer into answer, unless that is nil. It returns the files that come
+// with it, which the caller closes. It blocks until the other end has answered or ctx ends. If the other end is
+// trusted, it is told of that instead: then it answers soon, and what it has done by then counts.
 func (c *channel) call(ctx context.Context, k kind, body, answer any, files ...int) ([]*os.File, error) {
 	number := c.next.Add(1)
 	answered := make(chan called, 1)

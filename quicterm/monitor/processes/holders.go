@@ -37,27 +37,23 @@ func AskerOf(ctx context.Context, uid uint32) Asker {
 	return Asker{uid, side}
 }
 
-// Holders finds, asks and starts the holders of sessions. Any goroutine may call any
-// method at any time.
+// Holders finds, asks and starts the holders of sessions. Any goroutine may call any method at any time.
 type Holders interface {
 	// Memory returns how much memory the output in the holders of each account takes,
 	// as the system says. Accounts of which it is not known are left out.
 	Memory() map[uint32]uint64
 
-	// Sessions returns the ids of an account's sessions, in any order. The holder
-	// of one may not answer. Sessions blocks while the account's file system does, so
-	// callers bound how many ask for an account at once.
+	// Sessions returns the ids of an account's sessions, in any order. The holder of one may not answer. Sessions
+	// blocks while the account's file system does, so callers bound how many ask for an account at once.
 	Sessions(uid uint32) []wire.SessionID
 
-	// Ask sends a request to the holder of an account's session, with open before
-	// it, and returns the answer. The error is [fs.ErrNotExist] only if there is
-	// certainly no such holder: a client that is told so gives its session up. Ask blocks
-	// until the holder answers or ctx ends, but only for seconds.
+	// Ask sends a request to the holder of an account's session, with open before it, and returns the answer. The
+	// error is [fs.ErrNotExist] only if there is certainly no such holder: a client that is told so gives its session
+	// up. Ask blocks until the holder answers or ctx ends, but only for seconds.
 	Ask(ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message) (wire.Message, error)
 
-	// Carry is like Ask for a request that makes the connection to the holder a
-	// carrier, with datagrams if that is asked for. The caller closes the carrier, also if
-	// the answer is a refusal. On an error the carrier is nil.
+	// Carry is like Ask for a request that makes the connection to the holder a carrier, with datagrams if that is
+	// asked for. The caller closes the carrier, also if the answer is a refusal. On an error the carrier is nil.
 	Carry(
 		ctx context.Context, uid uint32, id wire.SessionID, open *wire.Open, request wire.Message, datagrams bool,
 	) (wire.Message, carrier.Carrier, error)
@@ -73,8 +69,7 @@ type Holders interface {
 	// program runs and the holder can be asked, or when ctx ends.
 	Start(ctx context.Context, a *account.Account, launch *wire.Launch) error
 
-	// Records has a process of an account list or remove records of lost sessions, as
-	// launch.Persist says, or do launch.Keys, and returns its answer. It blocks until then or
-	// until ctx ends, but only for seconds.
+	// Records has a process of an account list or remove records of lost sessions, as launch.Persist says, or do
+	// launch.Keys, and returns its answer. It blocks until then or until ctx ends, but only for seconds.
 	Records(ctx context.Context, a *account.Account, launch *wire.Launch) (wire.Message, error)
 }

@@ -77,8 +77,7 @@ const (
 	// max_sessions_per_user, for sessions that are over but wait for their client.
 	MaxSockets = 4000
 
-	// maxNames bounds how many names are read from a directory, readNames at a time: the
-	// sockets and some logs.
+	// maxNames bounds how many names are read from a directory, readNames at a time: the sockets and some logs.
 	maxNames, readNames = 2 * MaxSockets, 250
 )
 
@@ -88,8 +87,7 @@ const warningBurst = 4
 // MaxAsks bounds how many holders are asked at once on behalf of one request, and of an account in all by a [Side].
 const MaxAsks = 64
 
-// holderBase is the memory of a holder without output, in bytes, and with room for what
-// differs between machines.
+// holderBase is the memory of a holder without output, in bytes, and with room for what differs between machines.
 const holderBase = 8 << 20
 
 // Memory implements [Holders]. A daemon for one account does not look at others.

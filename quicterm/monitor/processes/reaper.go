@@ -17,8 +17,7 @@ type reaper struct {
 	pids map[int]func()
 }
 
-// add registers a child process. No other code may wait for it. The reaper calls ended
-// after its end.
+// add registers a child process. No other code may wait for it. The reaper calls ended after its end.
 func (r *reaper) add(pid int, ended func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

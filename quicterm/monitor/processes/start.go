@@ -70,8 +70,7 @@ func (p *Local) Records(ctx context.Context, a *account.Account, launch *wire.La
 	return answer, err
 }
 
-// startAs starts a holder as another account, with a socket in a directory where that
-// account can make nothing.
+// startAs starts a holder as another account, with a socket in a directory where that account can make nothing.
 func (p *Local) startAs(
 	ctx context.Context, a *account.Account, credential *syscall.Credential, login *spawn.Login, launch *wire.Launch,
 ) error {

@@ -82,8 +82,7 @@ func (w *Writer) Close(at time.Time) error {
 	return w.event(at, Output, rest)
 }
 
-// incomplete returns how many bytes at the end of b are the start of a character whose end may
-// follow.
+// incomplete returns how many bytes at the end of b are the start of a character whose end may follow.
 func incomplete(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if end := b[len(b)-n:]; utf8.RuneStart(end[0]) {

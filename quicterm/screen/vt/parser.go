@@ -51,8 +51,7 @@ type Handler interface {
 	Broken(b []byte)
 	// Execute obeys a control character, C0 or C1.
 	Execute(c byte)
-	// Escape obeys ESC, intermediate bytes and a final byte. More than two intermediate bytes
-	// are given as 0xffff.
+	// Escape obeys ESC, intermediate bytes and a final byte. More than two intermediate bytes are given as 0xffff.
 	Escape(intermediates uint16, final byte)
 	// Control obeys a CSI sequence.
 	Control(c *Control)
@@ -75,8 +74,7 @@ type Control struct {
 // Len returns the number of parameters and sub-parameters, at least 1.
 func (c *Control) Len() int { return c.n }
 
-// Value returns the parameter or sub-parameter i: 0 for an empty parameter, -1 for an
-// empty sub-parameter.
+// Value returns the parameter or sub-parameter i: 0 for an empty parameter, -1 for an empty sub-parameter.
 func (c *Control) Value(i int) int { return int(c.values[i]) }
 
 // Sub reports whether the value i is a sub-parameter of the ones before it.
@@ -151,10 +149,9 @@ type Parser struct {
 // Ground reports whether the output so far ends outside of a control sequence and of a character.
 func (p *Parser) Ground() bool { return p.phase == inText && p.nchar == 0 }
 
-// Continuation returns the bytes since the parser was last at ground, without control characters
-// that were executed already. It begins with ESC also if the output has a C1 control character. If the
-// sequence is longer than 4 KiB, it is not whole, and raw is its beginning. The result is valid until
-// the next call of Parse.
+// Continuation returns the bytes since the parser was last at ground, without control characters that were executed
+// already. It begins with ESC also if the output has a C1 control character. If the sequence is longer than 4 KiB, it
+// is not whole, and raw is its beginning. The result is valid until the next call of Parse.
 func (p *Parser) Continuation() (raw []byte, whole bool) { return p.raw, !p.cut }
 
 // Parse calls the handler for each part of b in order.
@@ -329,8 +326,7 @@ func (p *Parser) keepChar(b []byte, i int) {
 	p.nchar = copy(p.char[:], b)
 }
 
-// finishChar completes the character that an earlier chunk began, and returns how many
-// bytes of b belong to it.
+// finishChar completes the character that an earlier chunk began, and returns how many bytes of b belong to it.
 func (p *Parser) finishChar(b []byte, h Handler) (used int) {
 	for used < len(b) {
 		p.char[p.nchar] = b[used]

@@ -58,8 +58,7 @@ func isStringQuery(kind byte, body string, whole bool) bool {
 	return false
 }
 
-// isCommandQuery reports whether an OSC is a query: most have a question mark in
-// place of a value.
+// isCommandQuery reports whether an OSC is a query: most have a question mark in place of a value.
 func isCommandQuery(body string, whole bool) bool {
 	number, values, _ := strings.Cut(body, ";")
 	switch strings.TrimLeft(number, "0") {

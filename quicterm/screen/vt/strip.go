@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Stripper removes the queries that a terminal would answer from old output: when
-// that is replayed, the program no longer waits for the answer, and a shell would
-// take it for typed input.
+// A Stripper removes the queries that a terminal would answer from old output: when that is replayed, the program no
+// longer waits for the answer, and a shell would take it for typed input.
 //
 // It writes what a [Parser] finds, except queries, ENQ, bytes that are C1 control characters to a terminal of
 // 8 bits, and malformed sequences. Control sequences come in their form of 7 bits. Images keep their place, and

@@ -37,8 +37,7 @@ const (
 // ErrCompressed means that a compressed frame is malformed.
 var ErrCompressed = errors.New("bad compressed frame")
 
-// A packer makes compressed frames. Its zero value is ready; a stream takes some 800 KB
-// of memory.
+// A packer makes compressed frames. Its zero value is ready; a stream takes some 800 KB of memory.
 type packer struct {
 	zstd      encoder // nil before the first stream and after its end
 	continues bool    // the receiver has all of the stream so far
@@ -103,8 +102,7 @@ func (p *packer) end() []byte {
 	return buffer.AppendFrame(nil, buffer.Frame{Type: session.Compressed, Payload: []byte{flagEnds, 0, 0, 0}})
 }
 
-// An unpacker decompresses frames. Its zero value is ready; a stream takes some 800 KB of
-// memory, whatever its input.
+// An unpacker decompresses frames. Its zero value is ready; a stream takes some 800 KB of memory, whatever its input.
 type unpacker struct {
 	zstd *zstd.Decoder // nil if no stream has begun
 	rest []byte        // of the payload, not yet decompressed

@@ -17,9 +17,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/session"
 )
 
-// A Driver runs the carriers of one endpoint. The mutex that the driver was made with
-// guards the endpoint and the log that it sends: other users of them hold it, and
-// call Wake after changing them.
+// A Driver runs the carriers of one endpoint. The mutex that the driver was made with guards the endpoint and the log
+// that it sends: other users of them hold it, and call Wake after changing them.
 type Driver struct {
 	mu          sync.Locker
 	endpoint    *session.Endpoint
@@ -98,10 +97,9 @@ func (d *Driver) Sent() (bytes uint64, ok bool) {
 // Carriers returns how many carriers run. The mutex must be held.
 func (d *Driver) Carriers() int { return len(d.running) }
 
-// Run moves frames over c until it fails or is closed, then closes it and
-// returns why it ended, which is never nil. If ready is false, it sends nothing of the
-// log before the peer has said what it has. It calls started, with the mutex held, when
-// the carrier has an id. The mutex must not be held.
+// Run moves frames over c until it fails or is closed, then closes it and returns why it ended, which is never nil.
+// If ready is false, it sends nothing of the log before the peer has said what it has. It calls started, with the
+// mutex held, when the carrier has an id. The mutex must not be held.
 func (d *Driver) Run(c carrier.Carrier, ready bool, started func(session.CarrierID)) error {
 	size := 0
 	if c.Datagrams() {

@@ -33,9 +33,8 @@ func (d *Driver) Wake() {
 	}
 }
 
-// sleep notes that a lane has nothing to send. Its goroutine then waits for its wake
-// channel and its timer, without the mutex. The time must be that of the call of the
-// endpoint that returned nothing.
+// sleep notes that a lane has nothing to send. Its goroutine then waits for its wake channel and its timer, without
+// the mutex. The time must be that of the call of the endpoint that returned nothing.
 func (d *Driver) sleep(now time.Time, l *lane) {
 	l.asleep, l.sendAt = true, time.Time{}
 	d.schedule(now, l)

@@ -13,21 +13,18 @@ const (
 	On   Compression = 2 // all of at least minOn bytes that get shorter
 )
 
-// With Auto, a write to the stream is compressed if the path limits the throughput, and
-// not the processor:
+// With Auto, a write to the stream is compressed if the path limits the throughput, and not the processor:
 const (
 	// nearRTT is the round-trip time below which the peer is on this machine or in the
 	// same building, including the delay of bursts and acks.
 	nearRTT = 10 * time.Millisecond
 
-	// fastRate is the rate in bytes per second from which on a path is fast. To fill it
-	// with a log that shrinks to a seventh, compression takes half a processor
-	// (250 MB/s), and a quarter at the peer.
+	// fastRate is the rate in bytes per second from which on a path is fast. To fill it with a log that shrinks to a
+	// seventh, compression takes half a processor (250 MB/s), and a quarter at the peer.
 	fastRate = 20e6
 
-	// minAuto and minOn are the sizes of the smallest writes that are compressed: more
-	// than a key, and with Auto more than a line. Smaller writes fit into one packet as
-	// they are.
+	// minAuto and minOn are the sizes of the smallest writes that are compressed: more than a key, and with Auto more
+	// than a line. Smaller writes fit into one packet as they are.
 	minAuto = 256
 	minOn   = 64
 
@@ -43,8 +40,7 @@ const (
 	pauseWrites = 32
 	pauseBytes  = 1 << 20
 
-	// ratioBytes is about how many recent bytes of the log the achieved ratio is
-	// computed from.
+	// ratioBytes is about how many recent bytes of the log the achieved ratio is computed from.
 	ratioBytes = 1 << 20
 )
 
@@ -56,9 +52,8 @@ type policy struct {
 	recentLog, recentStream float64 // bytes of the log sent recently, and of the stream for them
 }
 
-// compress reports whether to try to compress a write of n bytes, over a path with a
-// shortest round-trip time and a rate in bytes of the log per second. Each is 0 while it
-// is unknown.
+// compress reports whether to try to compress a write of n bytes, over a path with a shortest round-trip time and a
+// rate in bytes of the log per second. Each is 0 while it is unknown.
 func (p *policy) compress(mode Compression, n int, rtt time.Duration, rate float64) bool {
 	switch mode {
 	case Off:
@@ -80,8 +75,7 @@ func (p *policy) compress(mode Compression, n int, rtt time.Duration, rate float
 	return true
 }
 
-// tried records that n bytes were compressed to packed bytes, or that packed is n
-// because they got no shorter.
+// tried records that n bytes were compressed to packed bytes, or that packed is n because they got no shorter.
 func (p *policy) tried(n, packed int) {
 	p.before, p.after = p.before/2+float64(n), p.after/2+float64(packed)
 	if p.before < minRatio*p.after {

@@ -161,8 +161,7 @@ type outgoing struct {
 	buf    []byte
 }
 
-// maxShortened is the longest write whose frames get the short form: longer ones are few, and made
-// of large frames.
+// maxShortened is the longest write whose frames get the short form: longer ones are few, and made of large frames.
 const maxShortened = 256
 
 // next returns what to write for b, which is whole frames: b, or fewer bytes.

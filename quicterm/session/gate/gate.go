@@ -1,5 +1,4 @@
-// Package gate provides a mutex whose holders can wait for a condition until a
-// context ends.
+// Package gate provides a mutex whose holders can wait for a condition until a context ends.
 package gate
 
 import (
@@ -20,8 +19,7 @@ func (g *Gate) Lock() { g.mu.Lock() }
 // Unlock unlocks the gate.
 func (g *Gate) Unlock() { g.mu.Unlock() }
 
-// Changed wakes all waiters, which look at their conditions again. The gate must
-// be locked.
+// Changed wakes all waiters, which look at their conditions again. The gate must be locked.
 func (g *Gate) Changed() {
 	if g.changed != nil {
 		close(g.changed)
@@ -29,9 +27,8 @@ func (g *Gate) Changed() {
 	}
 }
 
-// Wait blocks until done returns true or ctx ends, whose cause it then returns. The gate
-// must be locked: it is so whenever done is called and when Wait returns, and
-// unlocked in between. If done is true at once, Wait ignores ctx.
+// Wait blocks until done returns true or ctx ends, whose cause it then returns. The gate must be locked: it is so
+// whenever done is called and when Wait returns, and unlocked in between. If done is true at once, Wait ignores ctx.
 func (g *Gate) Wait(ctx context.Context, done func() bool) error {
 	for !done() {
 		if g.changed == nil {

@@ -26,8 +26,7 @@ func (p *Predictor) glance(s *screen.Screen) {
 	}
 }
 
-// noticed takes it as a hit that the newest output echoes the first n keys, left of the cursor. An output
-// is one hit.
+// noticed takes it as a hit that the newest output echoes the first n keys, left of the cursor. An output is one hit.
 func (p *Predictor) noticed(s *screen.Screen, n int) {
 	x, y := s.Cursor()
 	if n == 0 || len(p.before.cells) < x || p.before.row != anchorOf(s, y) {

@@ -140,8 +140,7 @@ func inText(row screen.Row, x int) bool {
 	return x > 0 && !blank(row.Cell(x-1)) || x < row.Len() && !blank(row.Cell(x))
 }
 
-// searches reports whether the cursor is in a line for a search at the bottom of the screen, as in vi,
-// less and man.
+// searches reports whether the cursor is in a line for a search at the bottom of the screen, as in vi, less and man.
 func searches(s *screen.Screen) bool {
 	x, y := s.Cursor()
 	_, rows := s.Size()
@@ -152,8 +151,7 @@ func searches(s *screen.Screen) bool {
 // anyCommand stands for a character that is not remembered.
 const anyCommand = ' '
 
-// editing reports whether a line editor says that it reads: it has asked for marked pastes, or marked its
-// prompt.
+// editing reports whether a line editor says that it reads: it has asked for marked pastes, or marked its prompt.
 func (p *Predictor) editing(s *screen.Screen, h *history) bool {
 	in, _ := s.InputZone()
 	return (in || s.BracketedPaste() && (!p.alternate || signAt(s))) && h.epochs.misses <= h.epochs.hits
@@ -204,8 +202,7 @@ func endsLine(r rune) bool {
 	return false
 }
 
-// harmless reports whether a key completes a word, or moves through lines and the history: editing goes
-// on behind it.
+// harmless reports whether a key completes a word, or moves through lines and the history: editing goes on behind it.
 func harmless(r rune) bool {
 	switch r {
 	case '\t', 'P' & 0x1f, 'N' & 0x1f, 'E' & 0x1f, 'K' & 0x1f, 'U' & 0x1f, 'W' & 0x1f, 0x7f,
@@ -309,8 +306,7 @@ func (p *Predictor) expire(now time.Time, s *screen.Screen) {
 	}
 }
 
-// skip drops the held keys that the program has had for a while. Where it has not echoed them, it may be
-// slow.
+// skip drops the held keys that the program has had for a while. Where it has not echoed them, it may be slow.
 func (p *Predictor) skip(s *screen.Screen) {
 	n := 0
 	for p.hinted && n < len(p.keys) && p.keys[n].frame != 0 && p.keys[n].frame <= p.hint.In {

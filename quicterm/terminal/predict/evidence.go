@@ -12,8 +12,7 @@ import (
 type record struct{ hits, misses float64 }
 
 const (
-	// decay is the weight of a record after one more prediction: what is more than some 30 keys old
-	// hardly counts.
+	// decay is the weight of a record after one more prediction: what is more than some 30 keys old hardly counts.
 	decay = 0.97
 	// provenHits and provenMisses are how much must have been right, and how little wrong of it, before
 	// predictions of a class are drawn.

@@ -110,8 +110,7 @@ func (p *Predictor) steady(s *screen.Screen) bool {
 	return ok && (p.start.row != p.row || textBefore(s.Row(y), p.start.x) == p.start.behind)
 }
 
-// credits reports whether a key shows that the program echoes: a character stands where there was another
-// one.
+// credits reports whether a key shows that the program echoes: a character stands where there was another one.
 func (k *key) credits() bool {
 	for _, c := range k.changes {
 		if !blank(c.want) && !same(c.want, c.before) {
@@ -139,8 +138,7 @@ func (p *Predictor) judge(now time.Time, s *screen.Screen) {
 	}
 }
 
-// here reports whether the cursor is in the row of the placed keys, or hidden, as programs do while they
-// draw.
+// here reports whether the cursor is in the row of the placed keys, or hidden, as programs do while they draw.
 func (p *Predictor) here(s *screen.Screen) bool {
 	_, y := s.Cursor()
 	return s.CursorHidden() || anchorOf(s, y) == p.row
@@ -222,8 +220,7 @@ func (p *Predictor) wrong() {
 	}
 }
 
-// remembered returns what may be kept of a key: of characters, only commands of programs that fill the
-// screen.
+// remembered returns what may be kept of a key: of characters, only commands of programs that fill the screen.
 func (p *Predictor) remembered(r rune) rune {
 	if command(r) && !p.alternate {
 		return anyCommand

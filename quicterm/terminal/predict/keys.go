@@ -58,8 +58,7 @@ const (
 )
 
 const (
-	// maxSequence bounds a control sequence of a keyboard. The longest ones, of the mouse, have about 20
-	// bytes.
+	// maxSequence bounds a control sequence of a keyboard. The longest ones, of the mouse, have about 20 bytes.
 	maxSequence = 32
 	pasteStart  = "200~"
 	pasteEnd    = "201~"

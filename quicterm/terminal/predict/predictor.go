@@ -9,9 +9,8 @@
 //	judge   which keys the output shows, which were wrong    judge.go
 //	show    the cells and the cursor to draw                 show.go
 //
-// The keys stand in one queue: those that are placed, all on one row; then, if there is one, a boundary,
-// which is a key that may do anything; and the keys behind it, which are held until the boundary is
-// passed.
+// The keys stand in one queue: those that are placed, all on one row; then, if there is one, a boundary, which is a
+// key that may do anything; and the keys behind it, which are held until the boundary is passed.
 //
 // What is secret is neither kept nor drawn: where the kernel does not echo, or the row asks for a
 // password, a key leaves nothing but the number of its frame. No typed character outlives its judgement,

@@ -2,8 +2,7 @@ package predict
 
 import "github.com/quicterm/quicterm/quicterm/screen"
 
-// A strip is a row and the one below it, into which a long line continues: its columns are counted
-// through both.
+// A strip is a row and the one below it, into which a long line continues: its columns are counted through both.
 type strip struct {
 	s    *screen.Screen
 	y    int

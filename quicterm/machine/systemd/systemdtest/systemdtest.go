@@ -31,9 +31,8 @@ type Machine struct {
 	pid string // of its process 1, as this process sees it
 }
 
-// Boot starts a machine, which ends with the test. The shell script prepare runs before that, as
-// root in the machine's root directory; the given directories are the same in it. Boot skips the
-// test where systemd cannot run.
+// Boot starts a machine, which ends with the test. The shell script prepare runs before that, as root in the
+// machine's root directory; the given directories are the same in it. Boot skips the test where systemd cannot run.
 func Boot(t testing.TB, prepare string, dirs ...string) *Machine {
 	t.Helper()
 	if os.Geteuid() != 0 {
