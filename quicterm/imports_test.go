@@ -69,7 +69,7 @@ var packages = []struct {
 	},
 	{
 		path: "migrate/carrier/tcp", role: "the carrier over TLS on TCP",
-		imports: "migrate/carrier migrate/carrier/pipe golang.org/x/sys",
+		imports: "migrate/carrier migrate/carrier/nonblock migrate/carrier/pipe golang.org/x/sys",
 		tests:   "migrate/carrier/carriertest",
 	},
 	{

@@ -36,9 +36,9 @@ func Read(fd uintptr, b []byte) (int, error) { return call(unix.SYS_READ, fd, b,
 // Write is [syscall.Write].
 func Write(fd uintptr, b []byte) (int, error) { return call(unix.SYS_WRITE, fd, b, 0) }
 
-func send(fd uintptr, b []byte) error {
-	_, err := call(unix.SYS_SENDTO, fd, b, unix.MSG_DONTWAIT)
-	return err
+// Send is [unix.SendmsgN] to where a socket is connected.
+func Send(fd uintptr, b []byte, flags int) (int, error) {
+	return call(unix.SYS_SENDTO, fd, b, uintptr(flags))
 }
 
 // IoctlGetTermios is [unix.IoctlGetTermios].

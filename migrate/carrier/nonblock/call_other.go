@@ -18,9 +18,9 @@ func Write(fd uintptr, b []byte) (int, error) {
 	return retry(func() (int, error) { return syscall.Write(int(fd), b) })
 }
 
-func send(fd uintptr, b []byte) error {
-	_, err := retry(func() (int, error) { return 0, unix.Sendto(int(fd), b, unix.MSG_DONTWAIT, nil) })
-	return err
+// Send is [unix.SendmsgN] to where a socket is connected.
+func Send(fd uintptr, b []byte, flags int) (int, error) {
+	return retry(func() (int, error) { return unix.SendmsgN(int(fd), b, nil, nil, flags) })
 }
 
 func retry(f func() (int, error)) (int, error) {

@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // A Conn is a file or socket in nonblocking mode, whose reads and writes wait in the poller of the
@@ -47,11 +49,18 @@ func (c *Conn) Read(b []byte) (n int, err error) {
 }
 
 // Write implements [io.Writer].
-func (c *Conn) Write(b []byte) (n int, err error) {
+func (c *Conn) Write(b []byte) (int, error) { return c.write(b, Write) }
+
+// SendAll is Write to a socket, with flags of sendmsg(2).
+func (c *Conn) SendAll(b []byte, flags int) (int, error) {
+	return c.write(b, func(fd uintptr, b []byte) (int, error) { return Send(fd, b, flags) })
+}
+
+func (c *Conn) write(b []byte, call func(fd uintptr, b []byte) (int, error)) (n int, err error) {
 	closed := c.raw.Write(func(fd uintptr) bool {
 		for n < len(b) {
 			var written int
-			if written, err = Write(fd, b[n:]); err != nil {
+			if written, err = call(fd, b[n:]); err != nil {
 				return err != syscall.EAGAIN
 			}
 			n += written
@@ -68,7 +77,7 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 // ENOBUFS means that the receiver's queue is full.
 func (c *Conn) Send(b []byte) (err error) {
 	closed := c.raw.Write(func(fd uintptr) bool {
-		err = send(fd, b)
+		_, err = Send(fd, b, unix.MSG_DONTWAIT)
 		return true
 	})
 	if closed != nil {

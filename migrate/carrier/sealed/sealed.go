@@ -127,39 +127,57 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Read implements [carrier.Carrier].
+// Read implements [carrier.Carrier]. It opens all whole records that were read and fit into b.
 func (c *Conn) Read(b []byte) (int, error) {
-	for len(c.opened) == 0 {
-		if err := c.readRecord(); err != nil {
-			return 0, err
-		}
-	}
 	n := copy(b, c.opened)
 	c.opened = c.opened[n:]
+	for len(c.opened) == 0 && (n == 0 || c.whole(len(b)-n)) {
+		opened, err := c.readRecord(b[n:n:len(b)])
+		if err != nil {
+			return n, err
+		}
+		copied := copy(b[n:], opened) // nothing moves if it was opened there
+		n += copied
+		c.opened = opened[copied:]
+	}
 	return n, nil
 }
 
-// readRecord reads and opens the next record.
-func (c *Conn) readRecord() error {
+// whole reports whether a whole record was read that has at most n bytes.
+func (c *Conn) whole(n int) bool {
+	if c.in.Buffered() < headerSize {
+		return false
+	}
+	header, _ := c.in.Peek(headerSize)
+	size := int(binary.BigEndian.Uint16(header))
+	return size <= n && headerSize+size+tagSize <= c.in.Buffered()
+}
+
+// readRecord reads and opens the next record: into the capacity of out or, if it does not fit, in the reader's buffer.
+func (c *Conn) readRecord(out []byte) ([]byte, error) {
 	header, err := c.in.Peek(headerSize)
 	if err != nil {
-		return cutOff(err, header)
+		return nil, cutOff(err, header)
 	}
 	n := int(binary.BigEndian.Uint16(header))
 	if n > maxRecord {
-		return ErrForged
+		return nil, ErrForged
 	}
 	record, err := c.in.Peek(headerSize + n + tagSize)
 	if err != nil {
-		return cutOff(err, record)
+		return nil, cutOff(err, record)
 	}
 	header, sealed := record[:headerSize], record[headerSize:]
-	if c.opened, err = c.read.aead.Open(sealed[:0], c.read.numbered(c.read.next), sealed, header); err != nil {
-		return ErrForged
+	if n > cap(out) {
+		out = sealed[:0]
+	}
+	opened, err := c.read.aead.Open(out, c.read.numbered(c.read.next), sealed, header)
+	if err != nil {
+		return nil, ErrForged
 	}
 	c.read.next++
 	_, err = c.in.Discard(len(record)) // the buffer keeps the bytes until it reads more
-	return err
+	return opened, err
 }
 
 // cutOff returns the error for the end of the stream inside a record, of which some bytes

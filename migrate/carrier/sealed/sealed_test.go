@@ -120,6 +120,30 @@ func TestForgedStream(t *testing.T) {
 	}
 }
 
+// Reads of any size get all bytes in order, whatever the sizes of the writes were.
+func TestReadSizes(t *testing.T) {
+	long := strings.Repeat("0123456789", 2000)
+	sent := records("one,", long, "two", "", long[:4096], "three")
+	want := "one," + long + "two" + long[:4096] + "three"
+	for _, size := range []int{1, 3, 16, 4095, 4096, 4097, 10_000, 100_000} {
+		c := sealed.New(&wire{in: bytes.NewReader(sent)}, keyB, keyA)
+		var got []byte
+		b := make([]byte, size)
+		for {
+			n, err := c.Read(b)
+			if got = append(got, b[:n]...); err == io.EOF {
+				break
+			}
+			if n == 0 || err != nil {
+				t.Fatalf("read of %d: %d bytes, %v", size, n, err)
+			}
+		}
+		if string(got) != want {
+			t.Errorf("reads of %d get %d other bytes than the %d that were written", size, len(got), len(want))
+		}
+	}
+}
+
 // mirrored returns what the other end would write.
 func mirrored(s string) []byte {
 	w := new(wire)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/migrate/carrier/nonblock"
 )
 
 // congestionControl is that which the kernel is asked for. Others take each lost packet for congestion.
@@ -14,46 +16,34 @@ const congestionControl = "bbr"
 // A lowConn is a connection whose kernel takes few bytes more than it can send.
 type lowConn struct {
 	*net.TCPConn
-	raw syscall.RawConn
+	bytes *nonblock.Conn
 }
 
 // bounded returns the connection with a bound on the bytes that the kernel takes and has not
 // sent: those, and one write. Without it, writes would fill a buffer of megabytes. It also sets
 // congestionControl where the kernel allows that.
-func bounded(c *net.TCPConn, raw syscall.RawConn, bytes int) net.Conn {
+func bounded(c *net.TCPConn, raw syscall.RawConn, lowat int) net.Conn {
 	raw.Control(func(fd uintptr) {
-		unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, bytes)
+		unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, lowat)
 		unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, congestionControl)
 	})
-	return &lowConn{c, raw}
+	bytes, err := nonblock.New(c)
+	if err != nil {
+		return c
+	}
+	return &lowConn{c, bytes}
 }
 
 // NetConn returns the socket.
 func (c *lowConn) NetConn() net.Conn { return c.TCPConn }
 
+// Read implements [net.Conn].
+func (c *lowConn) Read(b []byte) (int, error) { return c.bytes.Read(b) }
+
 // Write writes b as a record of its own: the kernel looks at the bound when it begins a buffer,
 // and would first fill the last one, which may have 64 KiB.
-func (c *lowConn) Write(b []byte) (n int, err error) {
-	var failed error
-	err = c.raw.Write(func(fd uintptr) (done bool) {
-		for n < len(b) {
-			sent, err := unix.SendmsgN(int(fd), b[n:], nil, nil, unix.MSG_EOR|unix.MSG_NOSIGNAL)
-			switch {
-			case err == nil:
-				n += sent
-			case err == unix.EAGAIN:
-				return false
-			case err != unix.EINTR:
-				failed = &net.OpError{Op: "write", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
-				return true
-			}
-		}
-		return true
-	})
-	if err == nil {
-		err = failed
-	}
-	return n, err
+func (c *lowConn) Write(b []byte) (int, error) {
+	return c.bytes.SendAll(b, unix.MSG_EOR|unix.MSG_NOSIGNAL)
 }
 
 // setUserTimeout bounds how long sent bytes may wait for an acknowledgement before the connection

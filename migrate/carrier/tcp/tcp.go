@@ -9,6 +9,7 @@ package tcp
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"sync"
 	"syscall"
 
 	"github.com/quicterm/quicterm/migrate/carrier"
@@ -28,9 +30,12 @@ const (
 	// 1 Gbit/s that is 130 µs.
 	notSentLowat = 16 << 10
 
-	// readSize is how many bytes a client reads from the kernel at once: some records of TLS, which reads each in two
-	// parts. A server has too many connections for that.
-	readSize = 64 << 10
+	// readSize is how many bytes a client reads from the kernel at once: what a server writes at once, 64 KiB of frames
+	// in records of TLS, which reads each in two parts. A server has too many connections for that.
+	readSize = 66 << 10
+
+	// maxRecord is how many bytes a record of TLS holds at most.
+	maxRecord = 16 << 10
 
 	// A server keeps a connection whose client answers nothing for carrier.DeadTime. It asks after idleTime of silence,
 	// and then each probeTime.
@@ -66,7 +71,7 @@ func Dial(
 	if socket := socketOf(conn); socket != nil {
 		socket.SetKeepAlive(false) // the client sends pings, when it needs an answer
 	}
-	c := newConn(conn, bufio.NewReaderSize(conn, readSize), addr, tls.Client, conf)
+	c := newConn(conn, readSize, addr, tls.Client, conf)
 	if err := c.Handshake(ctx); err != nil {
 		return nil, err
 	}
@@ -81,15 +86,16 @@ func Server(conn net.Conn, conf *tls.Config) *Conn {
 			Enable: true, Idle: idleTime, Interval: probeTime, Count: int((carrier.DeadTime - idleTime) / probeTime),
 		})
 	}
-	c := newConn(conn, conn, RemoteAddr(conn), tls.Server, conf)
+	c := newConn(conn, 0, RemoteAddr(conn), tls.Server, conf)
 	if c.raw != nil {
 		setUserTimeout(c.raw, carrier.DeadTime)
 	}
 	return c
 }
 
+// newConn returns an end of a connection, which is read through a buffer unless that has no size.
 func newConn(
-	conn net.Conn, in io.Reader, remote netip.AddrPort, end func(net.Conn, *tls.Config) *tls.Conn, conf *tls.Config,
+	conn net.Conn, buffer int, remote netip.AddrPort, end func(net.Conn, *tls.Config) *tls.Conn, conf *tls.Config,
 ) *Conn {
 	c := &Conn{local: addrPort(conn.LocalAddr()), remote: netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())}
 	if tcp := socketOf(conn); tcp != nil {
@@ -103,7 +109,10 @@ func newConn(
 	conf = conf.Clone()
 	conf.MinVersion = tls.VersionTLS13 // that of QUIC
 	conf.SessionTicketsDisabled = true // they save no round trip
-	s := &socket{conn, in}
+	s := &socket{Conn: conn, in: conn}
+	if buffer > 0 {
+		s.in = bufio.NewReaderSize(conn, buffer)
+	}
 	c.tls = end(s, conf)
 	c.Conn = pipe.New(&stream{c.tls, s})
 	return c
@@ -166,6 +175,44 @@ var errHungUp = errors.New("the peer has closed the connection")
 type socket struct {
 	net.Conn
 	in io.Reader // of the same
+
+	mu     sync.Mutex // TLS also writes when it reads a request for new keys
+	held   *bytes.Buffer
+	failed error // of release: TLS has taken those records for written
+}
+
+// heldBuffers are for records of TLS that are written together.
+var heldBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// hold keeps what is written until release.
+func (s *socket) hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = heldBuffers.Get().(*bytes.Buffer)
+}
+
+// release writes what was held, at once: each write wakes the peer.
+func (s *socket) release() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := s.held
+	s.held = nil
+	_, s.failed = s.Conn.Write(held.Bytes())
+	held.Reset()
+	heldBuffers.Put(held)
+	return s.failed
+}
+
+func (s *socket) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.failed != nil:
+		return 0, s.failed
+	case s.held != nil:
+		return s.held.Write(b)
+	}
+	return s.Conn.Write(b)
 }
 
 func (s *socket) Read(b []byte) (int, error) {
@@ -183,6 +230,19 @@ type stream struct {
 }
 
 func (s *stream) Close() error { return s.socket.Close() }
+
+// Write writes all records of b together.
+func (s *stream) Write(b []byte) (int, error) {
+	if len(b) <= maxRecord {
+		return s.Conn.Write(b)
+	}
+	s.socket.hold()
+	n, err := s.Conn.Write(b)
+	if failed := s.socket.release(); failed != nil {
+		return 0, failed
+	}
+	return n, err
+}
 
 // errProtocol is the error of a peer that speaks TLS, but not our protocol.
 var errProtocol = errors.New("the peer does not speak this protocol (ALPN)")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"math/big"
 	"net"
 	"net/netip"
+	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,6 +174,52 @@ func TestDialWrapped(t *testing.T) {
 	})
 	if s := client.Stats(); s.RTT != 0 {
 		t.Errorf("round trip %v", s.RTT)
+	}
+}
+
+// A countingConn counts its writes.
+type countingConn struct {
+	net.Conn
+	writes atomic.Int32
+}
+
+func (c *countingConn) Write(b []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(b)
+}
+
+// All records of a long write are written together, and arrive whole. An error is for good: TLS takes the records for
+// written.
+func TestWriteOfManyRecords(t *testing.T) {
+	var socket *countingConn
+	client, server := connect(t, func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := direct(ctx, network, address)
+		socket = &countingConn{Conn: c}
+		return socket, err
+	})
+	sent := make([]byte, 5*maxRecord+1)
+	rand.Read(sent)
+	for range 3 {
+		before := socket.writes.Load()
+		written := make(chan error, 1)
+		go func() {
+			_, err := client.Write(sent)
+			written <- err
+		}()
+		got := make([]byte, len(sent))
+		if _, err := io.ReadFull(server, got); err != nil || !bytes.Equal(got, sent) {
+			t.Fatalf("other bytes arrive, %v", err)
+		}
+		if err := <-written; err != nil || socket.writes.Load() != before+1 {
+			t.Errorf("%d writes, %v", socket.writes.Load()-before, err)
+		}
+	}
+	client.SetWriteDeadline(time.Now().Add(-time.Second))
+	for range 2 {
+		if _, err := client.Write(sent); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("write after the deadline: %v", err)
+		}
+		client.SetWriteDeadline(time.Time{})
 	}
 }
 

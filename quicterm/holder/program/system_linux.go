@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/quicterm/quicterm/migrate/carrier/nonblock"
 )
 
 const getTermios, setTermios = unix.TCGETS, unix.TCSETS
@@ -48,15 +50,22 @@ const pipeSize = 256 << 10
 // the holder reads. The kernel bounds the pipes of each user: those of programs that write little stay small.
 type growingPipe struct {
 	*os.File
+	conn  *nonblock.Conn
 	grown bool
 }
 
-func growing(pipe *os.File) io.ReadCloser { return &growingPipe{File: pipe} }
+func growing(pipe *os.File) io.ReadCloser {
+	conn, err := nonblock.New(pipe)
+	if err != nil {
+		return pipe
+	}
+	return &growingPipe{File: pipe, conn: conn}
+}
 
 // Read takes a read of half of b for a sign that the pipe was full: pages that small writes fill in part hold
 // at least that much.
 func (p *growingPipe) Read(b []byte) (int, error) {
-	n, err := p.File.Read(b)
+	n, err := p.conn.Read(b)
 	if !p.grown && n > 0 && n >= len(b)/2 {
 		p.grown = true
 		control(p.File, func(fd int) error { // fails if the user has too many pipes
