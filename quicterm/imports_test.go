@@ -331,8 +331,8 @@ var packages = []struct {
 
 	{
 		path: "quicterm/client/reach", role: "finds a way to a server, asks what a login needs, and remembers it",
-		imports: `configs migrate/netmon quicterm/auth quicterm/client quicterm/client/bootstrap quicterm/client/sshconfig
-			quicterm/terminal quicterm/version quicterm/wire golang.org/x/crypto golang.org/x/term`,
+		imports: `configs migrate/netmon quicterm/auth quicterm/client quicterm/client/bootstrap quicterm/client/install
+			quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/wire golang.org/x/crypto golang.org/x/term`,
 		tests: "golang.org/x/net",
 	},
 
@@ -340,8 +340,12 @@ var packages = []struct {
 		path: "cmd/qt", role: "the command line of the client",
 		imports: `quicterm/web/link configs quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/client/reach
 			quicterm/doctor quicterm/drive quicterm/mcp quicterm/client/install quicterm/terminal/predict quicterm/machine/rundir quicterm/screen
-			quicterm/screen/marks quicterm/screen/picture quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/web quicterm/web/link quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term rsc.io/qr`,
+			quicterm/screen/marks quicterm/screen/picture quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/web/link quicterm/wire cmd/qt/internal/browser github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term rsc.io/qr`,
 		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder/socket github.com/rogpeppe/go-internal",
+	},
+	{
+		path: "cmd/qt/internal/browser", role: "serves the page to a browser of this machine, and relays it to a host",
+		imports: "quicterm/client/bootstrap quicterm/client/install quicterm/client/reach quicterm/web quicterm/wire golang.org/x/crypto",
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",

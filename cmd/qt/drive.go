@@ -76,9 +76,9 @@ func (d *driveCommand) on(c *cobra.Command, host string, f reach.Call) error {
 	var unread *drive.UnreadError
 	switch {
 	case errors.As(err, &unread):
-		complain(err)
+		reach.Complain(err)
 	case err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
-		complain(errTimedOut)
+		reach.Complain(errTimedOut)
 	default:
 		return err
 	}

@@ -134,7 +134,7 @@ func (p *eventPrinter) followAll(
 				return err
 			})
 			if ctx.Err() == nil && len(hosts) > 1 {
-				complain(fmt.Errorf("%s is not followed: %w", host, err))
+				reach.Complain(fmt.Errorf("%s is not followed: %w", host, err))
 				err = exitError(failure)
 			}
 			failed <- err
@@ -212,7 +212,7 @@ func (p *eventPrinter) handle(ctx context.Context, e hostEvent) error {
 		if err := p.run(ctx, line.Bytes()); ctx.Err() != nil {
 			return context.Cause(ctx)
 		} else if err != nil {
-			complain(fmt.Errorf("the command for an event has failed: %w", err))
+			reach.Complain(fmt.Errorf("the command for an event has failed: %w", err))
 		}
 	}
 	switch {

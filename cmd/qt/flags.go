@@ -46,12 +46,15 @@ func (opts *options) setPort(s string) error {
 
 // addTargetFlags adds the flags that say which server to reach.
 func addTargetFlags(c *cobra.Command, opts *options) {
-	f := c.Flags()
-	f.VarP(flagValue{set: opts.setPort, kind: "port"}, "port", "p",
-		"UDP and TCP `port` of the daemon, which is reached directly (default: the setting port, 4433)")
-	f.Var(oneOf(&opts.Bootstrap, "auto", "ssh", "direct"), "bootstrap",
+	addPortFlag(c, opts)
+	c.Flags().Var(oneOf(&opts.Bootstrap, "auto", "ssh", "direct"), "bootstrap",
 		"how to reach the server first: `auto`, ssh or direct (default: the setting bootstrap)")
 	addLoginFlags(c, opts)
+}
+
+func addPortFlag(c *cobra.Command, opts *options) {
+	c.Flags().VarP(flagValue{set: opts.setPort, kind: "port"}, "port", "p",
+		"UDP and TCP `port` of the daemon, which is reached directly (default: the setting port, 4433)")
 }
 
 // addLoginFlags adds those of them that ssh has too.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quicterm/quicterm/quicterm/client/install"
+	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
@@ -39,7 +40,7 @@ platform in a release, or from the file that --from names. Sessions that run the
 // installOn copies qtd to a host.
 func installOn(ctx context.Context, host string, opts *options, from string) error {
 	var report *install.Report
-	err := atHost(ctx, host, opts, install.Command, func(p *install.Process) (err error) {
+	err := reach.RunAt(ctx, host, &opts.Options, true, install.Command, func(p *install.Process) (err error) {
 		report, err = install.Install(p, func(platform install.Platform) (*install.Binary, error) {
 			return findDaemon(from, platform)
 		}, func(b *install.Binary) {

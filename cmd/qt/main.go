@@ -47,10 +47,10 @@ func run(args []string) int {
 	case errors.As(err, &exit):
 		return int(exit)
 	case errors.As(err, &signaled):
-		complain(signaled)
+		reach.Complain(signaled)
 		return signaled.Status()
 	}
-	complain(err)
+	reach.Complain(err)
 	return failure
 }
 

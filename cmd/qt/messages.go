@@ -33,15 +33,6 @@ func place(host string) string {
 // say prints a line for the user.
 func say(format string, args ...any) { reach.Say(format, args...) }
 
-// complain prints an error in one line.
-func complain(err error) {
-	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' })
-	for i, line := range lines {
-		lines[i] = strings.TrimSpace(line)
-	}
-	say("%s", strings.Join(lines, "; "))
-}
-
 // maxNotDrawn bounds how many characters notDrawn names, for a line of a terminal.
 const maxNotDrawn = 8
 

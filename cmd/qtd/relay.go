@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// relayUsage is the hidden command that plain ssh reaches sshd by, within a session of qt: standard input and output
-// are the connection.
+// relayUsage is the hidden command by which plain ssh reaches sshd within a session of qt, and a page the daemon within a
+// login of ssh: standard input and output are the connection.
 const relayUsage = "relay port..."
 
 // dialTimeout bounds a connection to an address of this machine.
 const dialTimeout = 5 * time.Second
 
-// dialSSHD connects to the sshd of this machine, at the first port that answers. sshd may
+// dialHere connects to a program of this machine, at the first port that answers. It may
 // listen on the address alone that clients use.
-func dialSSHD(ports []string) (*net.TCPConn, error) {
+func dialHere(ports []string) (*net.TCPConn, error) {
 	addresses := []string{"127.0.0.1", "::1"}
 	if f := strings.Fields(os.Getenv("SSH_CONNECTION")); len(f) == 4 {
 		addresses = append(addresses, f[2])
@@ -36,13 +36,13 @@ func dialSSHD(ports []string) (*net.TCPConn, error) {
 			errs = append(errs, err)
 		}
 	}
-	return nil, fmt.Errorf("no sshd on this machine: %w", errors.Join(errs...))
+	return nil, fmt.Errorf("nothing answers on this machine: %w", errors.Join(errs...))
 }
 
-// relay copies standard input to the sshd of this machine, and what that sends to standard output until
+// relay copies standard input to a program of this machine, and what that sends to standard output until
 // its end.
 func relay(ports []string) error {
-	c, err := dialSSHD(ports)
+	c, err := dialHere(ports)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,8 @@ func newSSHHostAlone(t *testing.T) *sshHost {
 	s := &sshHost{Host: newHostAlone(t)}
 	s.Write("qtd.toml", fmt.Sprintf("runtime_dir = %q\nstate_dir = %q\nsshd_policy = \"ignore\"\ndetached_ttl = \"10m\"\n",
 		s.Path("run"), s.Path("state")))
-	s.Write("remote/qtd", fmt.Sprintf("#!/bin/sh\nexec %s \"$@\" --config %s\n", filepath.Join(bin, "qtd"), s.Path("qtd.toml")))
+	s.Write("remote/qtd", fmt.Sprintf("#!/bin/sh\n[ \"$1\" = relay ] || set -- \"$@\" --config %s\nexec %s \"$@\"\n",
+		s.Path("qtd.toml"), filepath.Join(bin, "qtd")))
 	if err := os.Chmod(s.Path("remote/qtd"), 0o755); err != nil {
 		t.Fatal(err)
 	}

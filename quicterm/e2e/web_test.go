@@ -28,10 +28,20 @@ import (
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
-// A page that qt web serves logs in to the host by the token of a login by ssh, with the host's key.
+// A page that qt web serves logs in to the host by the token of a login by ssh, with the host's key: by TCP, or by ssh
+// where nothing else gets through.
 func TestWebBySSH(t *testing.T) {
+	for _, blocked := range []bool{false, true} {
+		t.Run(map[bool]string{false: "direct", true: "blocked"}[blocked], func(t *testing.T) { testWebBySSH(t, blocked) })
+	}
+}
+
+func testWebBySSH(t *testing.T, blocked bool) {
 	s := newSSHHost(t)
 	s.Serve()
+	if blocked {
+		s.BlockNetwork()
+	}
 	qt := s.QT("web", nil)
 	out, err := qt.StderrPipe()
 	if err != nil {
@@ -46,7 +56,17 @@ func TestWebBySSH(t *testing.T) {
 		t.Log(lines.Text())
 		_, file, _ = strings.Cut(regexp.MustCompile(`file://[^ ;]+`).FindString(lines.Text()), "file://")
 	}
-	go io.Copy(io.Discard, out)
+	said := make(chan struct{})
+	defer func() {
+		qt.Process.Kill()
+		<-said
+	}()
+	go func() {
+		defer close(said)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			t.Error(lines.Text()) // all is well
+		}
+	}()
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +141,10 @@ func TestWebBySSH(t *testing.T) {
 	}
 	qt.Process.Signal(os.Interrupt)
 	ended := make(chan error, 1)
-	go func() { ended <- qt.Wait() }()
+	go func() {
+		<-said
+		ended <- qt.Wait()
+	}()
 	select {
 	case err := <-ended:
 		if err != nil {

@@ -44,16 +44,8 @@ func TestWebLink(t *testing.T) {
 		return
 	}
 	h := enrollingMachine(t)
-	h.Client["port"], h.Client["bootstrap"] = h.Addr.String()[strings.LastIndex(h.Addr.String(), ":")+1:], `"direct"`
 	web := func(args ...string) *exec.Cmd {
-		cmd := h.To("127.0.0.1", h.Addr.Port(), "web", append([]string{"-l", "anna", "-i", h.Path("id"), "--qr"}, args...), "api")
-		for i, arg := range cmd.Args {
-			if arg == "-p" { // qt web has no such flag
-				cmd.Args = append(cmd.Args[:i:i], cmd.Args[i+2:]...)
-				break
-			}
-		}
-		return cmd
+		return h.To("127.0.0.1", h.Addr.Port(), "web", append([]string{"-l", "anna", "-i", h.Path("id"), "--qr"}, args...), "api")
 	}
 	apart := web("--url", "https://shell.example")
 	apart.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -49,8 +49,8 @@ type Answer struct {
 type Relay struct {
 	// Answer returns what to attach to, without the secret. It is called when the link is used, and for each further login.
 	Answer func(context.Context) (Answer, error)
-	// Dial connects to the host.
-	Dial func(context.Context) (net.Conn, error)
+	// Dial connects to the host, and closes the connection when use has returned. It may fail before.
+	Dial func(ctx context.Context, use func(io.ReadWriteCloser))
 
 	listener net.Listener
 	origin   string
@@ -204,18 +204,15 @@ func (r *Relay) answer(ctx context.Context, c net.Conn) {
 
 // relay copies between the page and the host until one of them ends the connection.
 func (r *Relay) relay(ctx context.Context, c net.Conn) {
-	host, err := r.Dial(ctx)
-	if err != nil {
-		return
-	}
-	defer host.Close()
-	defer context.AfterFunc(ctx, func() { host.Close() })()
-	var both sync.WaitGroup
-	defer both.Wait()
-	both.Go(func() {
-		io.Copy(host, c)
-		host.Close()
+	r.Dial(ctx, func(host io.ReadWriteCloser) {
+		defer context.AfterFunc(ctx, func() { host.Close() })()
+		var both sync.WaitGroup
+		defer both.Wait()
+		both.Go(func() {
+			io.Copy(host, c)
+			host.Close()
+		})
+		io.Copy(c, host)
+		c.Close()
 	})
-	io.Copy(c, host)
-	c.Close()
 }

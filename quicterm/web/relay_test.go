@@ -34,11 +34,12 @@ func newPage(t *testing.T) *page {
 	}
 	p := &page{t: t, relay: NewRelay(l)}
 	p.relay.Answer = func(context.Context) (Answer, error) { return Answer{Token: "token", Key: "key", Host: "host"}, nil }
-	p.relay.Dial = func(context.Context) (net.Conn, error) {
+	p.relay.Dial = func(_ context.Context, use func(io.ReadWriteCloser)) {
 		p.dialed.Add(1)
 		near, far := net.Pipe()
 		go io.Copy(far, far)
-		return near, nil
+		defer near.Close()
+		use(near)
 	}
 	_, fragment, _ := strings.Cut(p.relay.Link(), "#s=")
 	if p.secret, err = base64.RawURLEncoding.DecodeString(fragment); err != nil || len(p.secret) != secretSize {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -43,6 +44,24 @@ func ReadToken(host string, r io.Reader) (*wire.Grant, error) {
 		return nil, noGrant(host, prefix)
 	}
 	return parseGrant(text)
+}
+
+// relayLine is the line behind which the output of RelayCommand is that of the daemon.
+const relayLine = "quicterm-relay"
+
+// RelayCommand is the command that makes standard input and output a connection to the daemon's TCP port, behind what the
+// login prints: see [AwaitRelay].
+func RelayCommand(port uint16) string {
+	return runQtd + `echo; echo ` + relayLine + `; exec "$q" relay ` + strconv.Itoa(int(port)) + `'`
+}
+
+// AwaitRelay reads what a login to a host prints before RelayCommand runs.
+func AwaitRelay(host string, r *bufio.Reader) error {
+	_, prefix, err := find(r, relayLine, missingLine)
+	if err == nil && prefix != relayLine {
+		err = noGrant(host, prefix)
+	}
+	return err
 }
 
 // missingLine is the line that it prints if there is no qtd.

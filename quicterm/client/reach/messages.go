@@ -24,6 +24,15 @@ func Say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "qt: "+format+"\n", args...)
 }
 
+// Complain prints an error in one line.
+func Complain(err error) {
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' })
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	Say("%s", strings.Join(lines, "; "))
+}
+
 // Messages about the server's key and the user's secrets.
 const (
 	unknownHostQuestion = "The server %s is not known. Its key is\n%s %s\n" +

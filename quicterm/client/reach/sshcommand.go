@@ -1,4 +1,4 @@
-package main
+package reach
 
 import (
 	"context"
@@ -11,32 +11,37 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client/install"
-	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
-// atHost calls f with an ssh process that runs a command on a host. If the login has failed, which the error of f says, it
-// returns why.
-func atHost(ctx context.Context, arg string, opts *options, command string, f func(*install.Process) error) error {
-	login, host, err := reach.ParseTarget(arg, &opts.Options)
+// batchTimeout is how many seconds a server has to answer a login that asks nothing. Another one may come after it.
+const batchTimeout = "15"
+
+// RunAt calls f with an ssh process that runs a command on a host. If the login has failed, which the error of f says, it
+// returns why. Unless ask, ssh asks the user for nothing.
+func RunAt(ctx context.Context, arg string, opts *Options, ask bool, command string, f func(*install.Process) error) error {
+	login, host, err := ParseTarget(arg, opts)
 	if err != nil {
 		return err
 	}
-	config, err := reach.LoadSSH(ctx, arg, &opts.Options)
+	config, err := LoadSSH(ctx, arg, opts)
 	if err != nil {
 		return err
 	}
 	// As ssh runs a command on a host, without a terminal there and without what the user's configuration
 	// adds to a shell: forwarded ports, agents and displays, or another command. It compresses.
 	args := []string{"-T", "-C", "-a", "-x", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"}
+	if !ask {
+		args = append(args, "-o", "BatchMode=yes", "-o", "ConnectTimeout="+batchTimeout)
+	}
 	if opts.Verbose {
 		args = append(args, "-v")
 	}
-	args = append(append(args, config.Undo...), reach.SSHArgs(login, host, &opts.Options)...)
-	ctx, stop := reach.UntilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
+	args = append(append(args, config.Undo...), SSHArgs(login, host, opts)...)
+	ctx, stop := UntilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
 	words := &bootstrap.LastWords{Show: func(line string) { fmt.Fprintln(os.Stderr, line) }}
-	err = withDialog(exec.CommandContext(ctx, "ssh", append(args, command)...), words, f)
+	err = withDialog(exec.CommandContext(ctx, "ssh", append(args, command)...), words, ask, f)
 	switch reason := words.Err(host); {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -48,9 +53,13 @@ func atHost(ctx context.Context, arg string, opts *options, command string, f fu
 	return err
 }
 
-// withDialog starts an ssh process, on a terminal of its own if this process has one, and calls f.
-func withDialog(cmd *exec.Cmd, words *bootstrap.LastWords, f func(*install.Process) error) error {
-	d, err := openDialog()
+// withDialog starts an ssh process, on a terminal of its own if it may ask and this process has one, and calls f.
+func withDialog(cmd *exec.Cmd, words *bootstrap.LastWords, ask bool, f func(*install.Process) error) error {
+	open := bootstrap.ErrorPipe
+	if ask {
+		open = openDialog
+	}
+	d, err := open()
 	if err != nil {
 		return err
 	}
