@@ -18,7 +18,7 @@
 //   - There is one writer, and those that share its role. Another client takes their place only by
 //     Attach. Clients that watch change nothing (members.go tells the writers of them).
 //   - A session ends when its program has and a client knows, when a limit (detached_ttl,
-//     PipeTTL, ExitedTTL) is reached, or when a client kills it. The client is told why.
+//     PipeTTL, ExitedTTL, hiddenTTL) is reached, or when a client kills it. The client is told why.
 //
 // It does not authenticate clients: the daemon does. It checks that a daemon runs as
 // root or as its own account, and the proof of a client that resumes.

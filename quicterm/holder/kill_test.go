@@ -58,7 +58,7 @@ func TestKillWithClientAway(t *testing.T) {
 		a.hangUp()
 		at := time.Now()
 		w.kill()
-		time.Sleep(10 * time.Hour)
+		time.Sleep(hiddenTTL - time.Minute)
 		m, _ := w.ask(&wire.Open{}, &wire.Query{})
 		var s wire.State
 		if w.want("query", m, &s); s.Visible || s.Name != "" || len(s.Info) > 0 {
@@ -74,22 +74,22 @@ func TestKillWithClientAway(t *testing.T) {
 	})
 }
 
-// The session waits for that client for ExitedTTL.
+// The session waits for that client for hiddenTTL.
 func TestKilledClientNeverReturns(t *testing.T) {
-	inBubble(t, wire.Launch{PTY: true, ExitedTTL: time.Hour}, func(w *world) {
+	inBubble(t, wire.Launch{PTY: true}, func(w *world) {
 		a, conn := w.join("a@x")
 		a.holds = true
 		a.run(conn, true)
 		w.kill()
 		a.awaitExit()
 		a.hangUp()
-		time.Sleep(time.Hour - time.Second)
+		time.Sleep(hiddenTTL - time.Second)
 		if w.over() {
-			t.Fatal("over before ExitedTTL")
+			t.Fatal("over before hiddenTTL")
 		}
 		time.Sleep(time.Second)
 		if synctest.Wait(); !w.over() {
-			t.Error("not over after ExitedTTL")
+			t.Error("not over after hiddenTTL")
 		}
 	})
 }

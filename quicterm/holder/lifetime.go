@@ -270,6 +270,8 @@ func (h *Holder) limitLocked() (name string, limit time.Duration) {
 	switch {
 	case h.clients.present():
 		return "", 0
+	case h.hiddenLocked():
+		return "the time for who was away at a kill", min(hiddenTTL, h.launch.ExitedTTL)
 	case h.life.exited:
 		return "the time for an exit status", h.launch.ExitedTTL
 	case h.life.hungUp:

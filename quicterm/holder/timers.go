@@ -114,6 +114,10 @@ const (
 	// recorderGrace is how long output is kept for a client that records and is away, and an ended session for one
 	// that has not got the rest.
 	recorderGrace = 60 * sweepInterval
+
+	// hiddenTTL is how long a killed session is kept to tell a client that is away why it ended. Nobody sees that it is,
+	// and each is a process: who kills many must not have that many for a day.
+	hiddenTTL = recorderGrace
 )
 
 // afterLocked calls f, with the gate locked, when d has passed, unless the session is
