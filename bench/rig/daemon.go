@@ -178,7 +178,8 @@ func (h *Host) Children() (pids []int) {
 	return pids
 }
 
-// EndSessions asks the holders of all sessions whose sockets match a pattern to end, and waits until they have.
+// EndSessions asks the holders of all sessions whose sockets match a pattern to end, and waits until they have. Those of
+// other accounts accept that from root.
 func EndSessions(sockets string) error {
 	kill, err := wire.New(&wire.Kill{})
 	if err != nil {
@@ -186,8 +187,12 @@ func EndSessions(sockets string) error {
 	}
 	names, err := filepath.Glob(sockets)
 	for _, name := range names {
+		var file syscall.Stat_t
+		if syscall.Stat(name, &file) != nil {
+			continue
+		}
 		for until := time.Now().Add(Patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
-			if _, err := socket.Ask(context.Background(), name, uint32(os.Getuid()), &wire.Open{}, kill); err != nil {
+			if _, err := socket.Ask(context.Background(), name, file.Uid, &wire.Open{}, kill); err != nil {
 				break // it is gone
 			}
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/quicterm/quicterm/bench/rig"
 )
 
-// ownTemporary gives this process a /tmp of its own: accounts have their daemons' sockets there, and
-// another test process has accounts with the same numbers.
+// ownTemporary gives this process a /tmp and a /run of its own: accounts have their daemons' sockets there, and
+// another test process has accounts with the same numbers. Their sessions end with the test.
 func ownTemporary(t *testing.T) {
 	t.Helper()
 	for _, m := range []struct {
@@ -27,12 +27,20 @@ func ownTemporary(t *testing.T) {
 		{"", "/", "", "", unix.MS_REC | unix.MS_PRIVATE},
 		{bin, "/mnt", "", "", unix.MS_BIND},
 		{"tmpfs", "/tmp", "tmpfs", "mode=1777", 0},
+		{"tmpfs", "/run", "tmpfs", "mode=755", 0},
 	} {
 		if err := unix.Mount(m.source, m.target, m.kind, m.flags, m.options); err != nil {
 			t.Fatal(err)
 		}
 	}
 	bin = "/mnt"
+	t.Cleanup(func() {
+		for _, sockets := range []string{"/tmp/quicterm-*/*.sock", "/run/quicterm/*/*.sock"} {
+			if err := rig.EndSessions(sockets); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
 
 // A newcomer's first qt connect, to a host with sshd and nothing else: qt names the command that copies

@@ -184,9 +184,7 @@ func prepareMachine(t *testing.T, h *rig.Host) {
 	rig.IP(t, "link", "set", "lo", "up")
 	rig.IP(t, "addr", "add", "10.9.0.1/32", "dev", "lo")
 	ownEtc(t)
-	for _, dir := range []string{"/run", "/home"} {
-		check(unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"))
-	}
+	check(unix.Mount("tmpfs", "/home", "tmpfs", 0, "mode=755"))
 	// The modes are set again: the umask may take rights away.
 	var mkdir func(dir string)
 	mkdir = func(dir string) {
