@@ -308,7 +308,7 @@ var packages = []struct {
 		path: "quicterm/e2e", role: "tests of the programs as people use them",
 		tests: `quicterm/web/link bench/netem bench/rig bench/work buffer configs migrate/carrier migrate/carrier/quic
 			migrate/carrier/sealed migrate/carrier/tcp quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/drive
-			quicterm/screen quicterm/machine/keyring quicterm/machine/systemd/systemdtest quicterm/wire quicterm/holder/socket github.com/creack/pty
+			quicterm/screen quicterm/machine/enrolled quicterm/machine/keyring quicterm/machine/systemd/systemdtest quicterm/wire quicterm/holder/socket github.com/creack/pty
 			github.com/coder/websocket github.com/modelcontextprotocol/go-sdk golang.org/x/crypto golang.org/x/sys golang.org/x/term`,
 	},
 

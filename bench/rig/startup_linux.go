@@ -17,7 +17,8 @@ const startupVariable = "QUICTERM_STARTUP_FILES"
 
 // WithoutStartupFiles runs this program again where root's startup files are empty, with env added
 // to its environment: what they print is none of the tests' business, and some wait for each
-// other's locks, for longer than Patience. It returns the exit status, or ok = false if these tests
+// other's locks, for longer than Patience. Root has no settings and no enrolled keys there, which a
+// test could remove. It returns the exit status, or ok = false if these tests
 // can or need not do so, or do so already.
 func WithoutStartupFiles(env ...string) (status int, ok bool) {
 	if os.Getenv(startupVariable) != "" {
@@ -34,6 +35,8 @@ func WithoutStartupFiles(env ...string) (status int, ok bool) {
 			script += "mount --bind /dev/null '" + file + "' || exit 125\n"
 		}
 	}
+	ours := filepath.Join(root.HomeDir, ".config", "quicterm")
+	script += "mkdir -p -m 700 '" + ours + "' && mount -t tmpfs -o mode=700 tmpfs '" + ours + "' || exit 125\n"
 	self, err := os.Executable()
 	if err != nil {
 		return 0, false

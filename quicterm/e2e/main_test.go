@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/quicterm/quicterm/bench/rig"
+	"github.com/quicterm/quicterm/quicterm/machine/enrolled"
 )
 
 var bin string // directory of qt and qtd
@@ -93,6 +94,18 @@ func newHost(t *testing.T) *rig.Host {
 
 // newHostAlone is newHost for a test that loads the machine, or needs all of it.
 func newHostAlone(t *testing.T) *rig.Host { return rig.NewHost(t, bin) }
+
+// spareDevices skips a test that would remove keys that somebody has enrolled in the account that runs the tests.
+func spareDevices(t *testing.T) {
+	t.Helper()
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if keys, _ := os.ReadDir(enrolled.Dir(u.HomeDir)); len(keys) > 0 {
+		t.Skipf("%s has enrolled keys, which this test would remove", u.Username)
+	}
+}
 
 // accountName returns the name of the account that runs the tests.
 func accountName(t *testing.T) string {

@@ -14,6 +14,7 @@ import (
 // The daemon's account sees all sessions, ends them and takes access, and the people at their clients are told by
 // whom, and why.
 func TestOperator(t *testing.T) {
+	spareDevices(t)
 	h := newHost(t)
 	h.Start()
 	x := h.Shell(h.Addr, "-s", "work")

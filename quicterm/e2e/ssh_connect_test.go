@@ -166,6 +166,7 @@ func TestInterruptOverSSH(t *testing.T) {
 
 // All commands reach the host by ssh.
 func TestCommandsBySSH(t *testing.T) {
+	spareDevices(t)
 	s := newSSHHost(t)
 	s.Serve()
 	x := rig.Open(t, s.QT("connect", []string{"-t", "-s", "work"}, "exec env PS1='$ ' HISTFILE= sh"))
