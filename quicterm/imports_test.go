@@ -107,6 +107,7 @@ var packages = []struct {
 		imports: "quicterm/auth golang.org/x/crypto",
 	},
 	{path: "quicterm/version", role: "the version of the programs"},
+	{path: "quicterm/screen/charset", role: "the character sets of terminals; pure"},
 	{path: "quicterm/screen/marks", role: "what shells tell of prompts, commands and directories"},
 	{
 		path: "quicterm/screen/vt", role: "finds the control sequences in terminal output; knows no terminal",
@@ -114,7 +115,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/screen", role: "what a terminal shows; pure, a holder and a client each have one",
-		imports: "quicterm/screen/marks quicterm/screen/vt github.com/clipperhouse/displaywidth",
+		imports: "quicterm/screen/charset quicterm/screen/marks quicterm/screen/vt github.com/clipperhouse/displaywidth",
 		tests:   "pgregory.net/rapid",
 	},
 	{

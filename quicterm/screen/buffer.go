@@ -1,5 +1,7 @@
 package screen
 
+import "github.com/quicterm/quicterm/quicterm/screen/charset"
+
 // A buffer is the main or the alternate screen. Its rows are a ring, so that scrolling
 // the whole screen moves no cells.
 type buffer struct {
@@ -19,7 +21,7 @@ type buffer struct {
 type cursor struct {
 	x, y     int
 	pen      Style
-	charsets charsets
+	charsets charset.Sets
 
 	unlike, shifted bool // the terminal may have saved another row, another column: see likeness
 }

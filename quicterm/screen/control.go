@@ -23,7 +23,7 @@ func (h *handler) Execute(c byte) {
 		s.x = s.leftEdge()
 		s.aligned()
 	case c == 0x0e, c == 0x0f: // SO, SI
-		s.charsets.level = 0x0f - int(c)
+		s.charsets.Level = 0x0f - int(c)
 	case c >= 0x80: // C1 stands for ESC and a byte
 		s.escape(c - 0x40)
 	}
@@ -38,12 +38,12 @@ func (h *handler) Escape(intermediates uint16, final byte) {
 	case 0:
 		s.escape(final)
 	case '(', ')', '*', '+':
-		s.charsets.selectSet(int(intermediates-'('), final)
+		s.charsets.Select(int(intermediates-'('), final)
 	case '-', '.':
-		s.charsets.selectSet(int(intermediates-'-')+1, final)
+		s.charsets.Select(int(intermediates-'-')+1, final)
 	case '%':
 		if final == '@' || final == 'G' {
-			s.charsets.level, s.charsets.g[0] = 0, 0
+			s.charsets.Level, s.charsets.G[0] = 0, 0
 		}
 	case '#':
 		if final == '8' {
@@ -67,11 +67,11 @@ var escapes = [128]func(*Screen){
 	'V': func(s *Screen) { s.protect(true) },
 	'W': func(s *Screen) { s.protect(false) },
 	'c': (*Screen).reset,
-	'n': func(s *Screen) { s.charsets.level = 2 },
-	'o': func(s *Screen) { s.charsets.level = 3 },
-	'|': func(s *Screen) { s.charsets.level = 3 },
-	'}': func(s *Screen) { s.charsets.level = 2 },
-	'~': func(s *Screen) { s.charsets.level = 1 },
+	'n': func(s *Screen) { s.charsets.Level = 2 },
+	'o': func(s *Screen) { s.charsets.Level = 3 },
+	'|': func(s *Screen) { s.charsets.Level = 3 },
+	'}': func(s *Screen) { s.charsets.Level = 2 },
+	'~': func(s *Screen) { s.charsets.Level = 1 },
 }
 
 func (s *Screen) escape(final byte) {

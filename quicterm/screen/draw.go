@@ -18,7 +18,7 @@ type Placed struct {
 // while the program draws an image that is shown when it is complete.
 func (s *Screen) Drawable() bool {
 	const unusual = modeInsert | modeOrigin | modeReverseWrap | modeSync
-	if !s.Ground() || s.modes&unusual != 0 || s.charsets.translates() || s.margins() ||
+	if !s.Ground() || s.modes&unusual != 0 || s.charsets.Translates() || s.margins() ||
 		s.pen.Attributes&Protected != 0 || !s.buf.likeness.sure(s.y, s.y) {
 		return false
 	}

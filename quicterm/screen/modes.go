@@ -1,6 +1,10 @@
 package screen
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/quicterm/quicterm/quicterm/screen/charset"
+)
 
 // modes are the modes that are on.
 type modes uint32
@@ -123,7 +127,7 @@ func (s *Screen) setPrivateMode(number int, on bool) {
 	switch number {
 	case 2:
 		if on {
-			s.charsets.g = [4]byte{}
+			s.charsets.G = [4]byte{}
 		}
 	case 47, 1047, 1048, 1049:
 		s.setAlternate(number, on)
@@ -251,6 +255,6 @@ func (s *Screen) softReset() {
 	s.buf.top, s.buf.bottom = 0, s.rows-1
 	s.resetColumns()
 	s.setPen(Style{})
-	s.charsets = charsets{}
+	s.charsets = charset.Sets{}
 	s.buf.saved = cursor{}
 }

@@ -3,9 +3,9 @@ package screen
 // Print shows ASCII characters.
 func (h *handler) Print(text []byte) {
 	s := (*Screen)(h)
-	if s.charsets.translates() || s.modes&modeInsert != 0 || s.margins() {
+	if s.charsets.Translates() || s.modes&modeInsert != 0 || s.margins() {
 		for _, c := range text {
-			s.put(s.charsets.translate(c))
+			s.put(s.charsets.Translate(c))
 		}
 		return
 	}

@@ -14,6 +14,7 @@
 package screen
 
 import (
+	"github.com/quicterm/quicterm/quicterm/screen/charset"
 	"github.com/quicterm/quicterm/quicterm/screen/marks"
 	"github.com/quicterm/quicterm/quicterm/screen/vt"
 )
@@ -59,7 +60,7 @@ type Screen struct {
 	clusters pool[string] // characters with combining marks
 	links    pool[Hyperlink]
 
-	charsets   charsets
+	charsets   charset.Sets
 	tabs       []bool // stops, by column
 	modes      modes
 	changed    changedModes
@@ -120,7 +121,7 @@ func (s *Screen) reset() {
 	s.styles, s.clusters, s.links = styles{pool: newPool[Style]()}, newPool[string](), newPool[Hyperlink]()
 	s.x, s.y = 0, 0
 	s.setPen(Style{})
-	s.charsets = charsets{}
+	s.charsets = charset.Sets{}
 	s.tabs = defaultTabs(s.cols)
 	s.modes, s.changed = usualModes, changedModes{}
 	s.mouse, s.modifyKeys, s.shape = mouse{}, 0, 0

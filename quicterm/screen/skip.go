@@ -72,7 +72,7 @@ func (s *Screen) skipText(b []byte) (skipped, text int) {
 // flows reports whether text appears in the last row, and each line feed scrolls the whole main screen.
 func (s *Screen) flows() bool {
 	return s.parser.Ground() && s.buf == s.main && s.y == s.rows-1 && s.buf.whole(s.cols) &&
-		s.modes&modeWrap != 0 && !s.charsets.translates()
+		s.modes&modeWrap != 0 && !s.charsets.Translates()
 }
 
 // A flow follows where the cursor is in text that begins in the last row.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/quicterm/quicterm/quicterm/screen/charset"
 )
 
 // A Snapshot says what Screen.Snapshot renders.
@@ -45,7 +47,7 @@ type renderer struct {
 	limit int // of b; rows beyond it need not be rendered
 
 	pen      Style
-	charsets charsets
+	charsets charset.Sets
 }
 
 func (r *renderer) snapshot(lines int) {
@@ -96,7 +98,7 @@ func (r *renderer) hidden() {
 		r.saved(alt.saved)
 		r.add("\x1b7")
 		r.style(Style{})
-		r.selectCharsets(charsets{})
+		r.selectCharsets(charset.Sets{})
 		r.moveTo(0, 0)
 	}
 	r.add("\x1b[?47l")
@@ -146,18 +148,18 @@ func (r *renderer) saved(c cursor) {
 	r.selectCharsets(c.charsets)
 }
 
-func (r *renderer) selectCharsets(to charsets) {
-	for i := range to.g {
-		if to.g[i] != r.charsets.g[i] {
-			final := to.g[i]
+func (r *renderer) selectCharsets(to charset.Sets) {
+	for i := range to.G {
+		if to.G[i] != r.charsets.G[i] {
+			final := to.G[i]
 			if final == 0 {
 				final = 'B'
 			}
 			r.b = append(r.b, '\x1b', "()*+"[i], final)
 		}
 	}
-	if to.level != r.charsets.level {
-		r.add([]string{"\x0f", "\x0e", "\x1bn", "\x1bo"}[to.level])
+	if to.Level != r.charsets.Level {
+		r.add([]string{"\x0f", "\x0e", "\x1bn", "\x1bo"}[to.Level])
 	}
 	r.charsets = to
 }
@@ -296,7 +298,7 @@ func (r *renderer) cursor() {
 		c := line.cells[at]
 		style := s.styles.get(c.style())
 		r.style(style)
-		r.selectCharsets(charsets{}) // those of the saved cursor may be others
+		r.selectCharsets(charset.Sets{}) // those of the saved cursor may be others
 		r.text(c)
 		if c&contentMask == 0 && erasable(style) && line.all(c) {
 			r.add("\x1b[1K") // leaves the cursor where it is
@@ -318,8 +320,8 @@ func (r *renderer) retype(c cell) {
 	begin := len(r.b)
 	r.text(c)
 	text, shown := r.b[begin:], &r.s.charsets
-	if want := rune(text[0]); want < utf8.RuneSelf && shown.translate(text[0]) != want {
-		for text[0] = ' '; shown.translate(text[0]) != want && text[0] < '~'; {
+	if want := rune(text[0]); want < utf8.RuneSelf && shown.Translate(text[0]) != want {
+		for text[0] = ' '; shown.Translate(text[0]) != want && text[0] < '~'; {
 			text[0]++
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/quicterm/quicterm/quicterm/screen/charset"
 )
 
 // Undo returns output that brings a terminal that has shown all of the program's output back to its
@@ -111,16 +113,16 @@ func (u *undoer) pen() {
 
 // charsets makes G0 to G3 ASCII. Leaving the alternate screen restores those of before.
 func (u *undoer) charsets() {
-	now, saved := u.s.charsets, charsets{}
+	now, saved := u.s.charsets, charset.Sets{}
 	if u.s.Alternate() {
 		saved = u.s.main.saved.charsets
 	}
 	for i, intermediate := range "()*+" {
-		if now.g[i] != 0 || saved.g[i] != 0 {
+		if now.G[i] != 0 || saved.G[i] != 0 {
 			u.addf("\x1b%cB", intermediate)
 		}
 	}
-	u.addIf(now != charsets{} || saved != charsets{}, "\x0f")
+	u.addIf(now != charset.Sets{} || saved != charset.Sets{}, "\x0f")
 }
 
 func (u *undoer) tabs() {

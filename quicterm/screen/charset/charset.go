@@ -1,25 +1,27 @@
-package screen
+// Package charset has the character sets of terminals (ISO 2022), which programs select for ASCII characters.
+package charset
 
-// charsets are the character sets G0 to G3 by the final bytes that select them (0 for
+// Sets are the character sets G0 to G3 by the final bytes that select them (0 for
 // ASCII), and which of them is in use.
-type charsets struct {
-	g     [4]byte
-	level int
+type Sets struct {
+	G     [4]byte
+	Level int
 }
 
-func (c *charsets) translates() bool { return c.g[c.level] != 0 }
+// Translates reports whether characters may stand for others.
+func (c *Sets) Translates() bool { return c.G[c.Level] != 0 }
 
-// selectSet makes a set one of G0 to G3. An unknown one is ASCII.
-func (c *charsets) selectSet(level int, final byte) {
+// Select makes a set one of G0 to G3. An unknown one is ASCII.
+func (c *Sets) Select(level int, final byte) {
 	if final != lineDrawing && national[final] == nil {
 		final = 0
 	}
-	c.g[level] = final
+	c.G[level] = final
 }
 
-// translate returns what an ASCII character stands for.
-func (c *charsets) translate(b byte) rune {
-	final := c.g[c.level]
+// Translate returns what an ASCII character stands for.
+func (c *Sets) Translate(b byte) rune {
+	final := c.G[c.Level]
 	if final == lineDrawing {
 		if b >= '`' && b <= '~' {
 			return drawing[b-'`']
