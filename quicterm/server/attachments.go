@@ -66,7 +66,6 @@ type link struct {
 	conn       *conn
 	attachment *attachment
 	kind       string
-	since      time.Time
 	address    netip.AddrPort
 	sent, lost uint64 // packets that were counted
 }
@@ -130,7 +129,7 @@ func (a *attachments) add(c *conn, unknown *attachment) (l *link, connected bool
 		one = unknown
 	}
 	before = one.address
-	l = &link{conn: c, attachment: one, kind: kindOf(c.incoming), since: time.Now(), address: c.incoming.RemoteAddr()}
+	l = &link{conn: c, attachment: one, kind: kindOf(c.incoming), address: c.incoming.RemoteAddr()}
 	one.links = append(one.links, l)
 	one.address = l.address.Addr()
 	a.connected[one.id] = one

@@ -12,7 +12,7 @@ func (d *display) predict(p predictor, mode predict.Mode, rtt func() time.Durati
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.painter = &painter{
-		predictor: p, out: d.out, seen: d.seen, rtt: rtt, ask: ask,
+		predictor: p, out: d.out, seen: d.seen, rtt: rtt,
 		usual: mode, hold: d.size != d.session,
 	}
 	d.painter.wake = func() {

@@ -47,7 +47,6 @@ type painter struct {
 	out       io.Writer
 	seen      *follower // of all that is written to out, except what is drawn
 	rtt       func() time.Duration
-	ask       func()      // asks the server for a hint
 	wake      func()      // paints
 	timer     *time.Timer // does so later
 	mode      predict.Mode

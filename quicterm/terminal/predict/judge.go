@@ -80,13 +80,7 @@ func (p *Predictor) right(s *screen.Screen, n int) {
 	for i := range n {
 		k := &p.keys[i]
 		p.epoch.records[k.placed].add(true)
-		if k.shown {
-			p.score.Right++
-		}
-		if !k.credits() {
-			continue
-		}
-		if !steady {
+		if !k.credits() || !steady {
 			continue
 		}
 		if p.epoch.hits == 0 {

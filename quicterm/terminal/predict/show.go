@@ -14,7 +14,6 @@ const provenHere = 2
 type Score struct {
 	Keys  uint64 // typed
 	Shown uint64 // drawn before they were answered
-	Right uint64 // of those, the ones that were answered as drawn
 	Wrong uint64 // mistakes that were drawn
 }
 
