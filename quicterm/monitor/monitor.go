@@ -175,9 +175,6 @@ func (s *Monitor) stateDir() (string, error) {
 	return filepath.Join(s.self.Home, ".local/state/quicterm"), nil
 }
 
-// contain calls a function that works for one client, and returns its error, also if it panics.
-func (s *Monitor) contain(log *slog.Logger, f func() error) error { return s.panics.Contain(log, f) }
-
 // serves reports whether the daemon serves an account.
 func (s *Monitor) serves(uid uint32) bool { return s.all || uid == s.self.UID }
 

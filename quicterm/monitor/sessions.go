@@ -48,7 +48,7 @@ func newSessions(
 	return s, err
 }
 
-// contain calls a function that works for one session, and returns its error, also if it panics.
+// contain calls a function that works for one session or client, and returns its error, also if it panics.
 func (s *Sessions) contain(log *slog.Logger, f func() error) error { return s.panics.Contain(log, f) }
 
 // spawn calls f in a goroutine that finish waits for. After finish it does nothing, and returns false.

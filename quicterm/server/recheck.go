@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
-	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // recheck closes the connection when what let the client in does so no more: it checks that
@@ -59,6 +58,3 @@ func (c *conn) recheck(after time.Duration) (stop func()) {
 		wg.Wait()
 	}
 }
-
-// refusal tells a client that what let it in does so no more.
-func refusal(err error) *wire.Error { return &wire.Error{Code: wire.CodeWithdrawn, Text: err.Error()} }

@@ -49,7 +49,7 @@ func (c *conn) resume(m wire.Message) error {
 	var withdrawn *privsep.Withdrawn
 	if errors.As(err, &withdrawn) {
 		s.unauthenticated.prove(c.pending)
-		c.sendLast(refusal(withdrawn))
+		c.sendLast(&wire.Error{Code: wire.CodeWithdrawn, Text: withdrawn.Error()})
 	}
 	if err != nil {
 		return err

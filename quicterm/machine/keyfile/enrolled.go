@@ -82,14 +82,10 @@ func (r *request) enrolledVerdicts(verdicts []auth.Verdict, keys map[int]enrolle
 			continue
 		}
 		v.Allowed = allowed
-		v.Where = filepath.Join(r.Sources.Enrolled, hashOf(r.Queries[i].Key))
+		sum := sha256.Sum256(r.Queries[i].Key)
+		v.Where = filepath.Join(r.Sources.Enrolled, hex.EncodeToString(sum[:]))
 	}
 	return verdicts[:len(r.Queries)]
-}
-
-func hashOf(key []byte) string {
-	sum := sha256.Sum256(key)
-	return hex.EncodeToString(sum[:])
 }
 
 // errMayNotAdd is the error of an enrolled key of an account that cannot let keys in by itself.
