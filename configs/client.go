@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"errors"
 	"time"
 )
@@ -74,7 +75,7 @@ func LoadClient(file string) (*Client, error) {
 const maxKeepalive = time.Minute
 
 func (c *Client) check() error {
-	if err := first(
+	if err := cmp.Or(
 		within("keepalive_idle", c.KeepaliveIdle.Duration, time.Second, maxKeepalive),
 		atLeast("port", c.Port, 1),
 		oneOf("bootstrap", c.Bootstrap, "auto", "ssh", "direct"),

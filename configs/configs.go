@@ -144,15 +144,6 @@ func plainError(bad *toml.DecodeError) error {
 	return errors.New(text)
 }
 
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 type number interface {
 	~int | ~int64 | ~uint16
 }

@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"os"
@@ -147,7 +148,7 @@ const (
 )
 
 func (s *Server) check() error {
-	return first(
+	return cmp.Or(
 		notEmpty("listen", s.Listen),
 		checkListen(s.Listen),
 		within("buffer_size", s.BufferSize.Bytes, MinBuffer, MaxBuffer),
