@@ -234,31 +234,6 @@ func (t *Terminal) News() (texts []string) {
 // Name returns the session's name, which may change.
 func (t *Terminal) Name() string { return t.session.Name() }
 
-// Offset returns where the output ends that has come: an offset for Tail.
-func (t *Terminal) Offset() uint64 {
-	t.gate.Lock()
-	defer t.gate.Unlock()
-	return t.offset
-}
-
-// A State is what is known of a terminal beside its screen.
-type State struct {
-	Prompt  bool   // the session's shell waits at its prompt
-	Reading bool   // the program in the foreground waits for input
-	Next    uint64 // where the output ends: an offset for Tail
-}
-
-// Look calls f with the screen as it is at the server now. f may read it until it returns.
-func (t *Terminal) Look(ctx context.Context, f func(*screen.Screen)) (State, error) {
-	t.gate.Lock()
-	defer t.gate.Unlock()
-	if err := t.askLocked(ctx, func() bool { return false }); err != nil {
-		return State{}, err
-	}
-	f(t.screen)
-	return State{t.hint.AtPrompt(), t.hint.Reading, t.offset}, nil
-}
-
 func (t *Terminal) replayed() {
 	t.gate.Lock()
 	defer t.gate.Unlock()

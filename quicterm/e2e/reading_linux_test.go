@@ -19,7 +19,6 @@ import (
 	"github.com/quicterm/quicterm/bench/work"
 	"github.com/quicterm/quicterm/quicterm/client"
 	driving "github.com/quicterm/quicterm/quicterm/drive"
-	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -264,16 +263,16 @@ func awaitReading(
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%s: %v", name, err)
 	}
-	if _, err := x.Look(t.Context(), func(s *screen.Screen) {
-		_, rows := s.Size()
-		var lines []string
-		for y := range rows {
-			lines = append(lines, s.Row(y).Text())
-		}
-		shown = strings.TrimSpace(strings.Join(lines, "\n"))
-	}); err != nil {
-		t.Errorf("%s: %v", name, err)
+	view, peekErr := x.Peek(t.Context())
+	if peekErr != nil {
+		t.Errorf("%s: %v", name, peekErr)
+		return "", err == nil, took
 	}
+	var lines []string
+	for _, row := range view.Screen.Rows(0) {
+		lines = append(lines, row.Text())
+	}
+	shown = strings.TrimSpace(strings.Join(lines, "\n"))
 	return shown, err == nil, took
 }
 
