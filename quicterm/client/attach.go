@@ -27,7 +27,7 @@ const (
 )
 
 // Streams are where the output of a session goes, and the functions that are called when
-// something happens to it. All but the last three are called by one goroutine, for which the session
+// something happens to it. All but the last four are called by one goroutine, for which the session
 // waits. All may be nil.
 type Streams struct {
 	// Stdout and Stderr take the program's output. If one of them returns an error, the
@@ -73,6 +73,8 @@ type Streams struct {
 	Typist func(wire.Typist)
 	// Appeared is called when another session was started that such a client may see. It must not block.
 	Appeared func()
+	// Waits is called when the program waits for input, if the Attach has Notify. It must not block.
+	Waits func()
 	// InputClosed is called when the program no longer reads its input.
 	InputClosed func()
 }
@@ -342,6 +344,10 @@ func (s *Session) receivedLocked() {
 		case wire.NoticeAppeared:
 			if s.streams.Appeared != nil {
 				s.streams.Appeared()
+			}
+		case wire.NoticeWaits:
+			if s.streams.Waits != nil {
+				s.streams.Waits()
 			}
 		case wire.NoticeRenamed:
 			if wire.ValidName(n.Text) {

@@ -117,6 +117,18 @@ type Attach struct {
 	// Events is for a client that only watches: it gets the session's events in place of the output, from the one with
 	// the number Replay.From on.
 	Events bool `cbor:"19,keyasint,omitempty"`
+
+	// Notify is for a client that tells a person who does not look at it what happens.
+	Notify *Notify `cbor:"20,keyasint,omitempty"`
+}
+
+// Notify asks for NoticeWaits and, with an endpoint, for messages by Web Push while the client has not got the output. It is
+// the subscription of a device.
+type Notify struct {
+	Endpoint string `cbor:"1,keyasint,omitempty"` // URL, a secret
+	Key      []byte `cbor:"2,keyasint,omitempty"` // of the device, P-256, uncompressed
+	Auth     []byte `cbor:"3,keyasint,omitempty"` // a secret of both
+	Signer   []byte `cbor:"4,keyasint,omitempty"` // the private key, P-256, for whose messages the device has subscribed
 }
 
 // Attached answers Attach. It has what the client needs to resume.

@@ -113,8 +113,9 @@ var goldenBodies = []struct {
 		Required:    1,
 		Input:       []byte("ls\r"),
 		Events:      true,
+		Notify:      &Notify{Endpoint: "https://p/", Key: []byte{1}, Auth: []byte{2}, Signer: []byte{3}},
 	},
-		`06 00006e b3
+		`06 000085 b4
 		01 02
 		02 64 776f726b
 		03 50 0f0e0d0c0b0a09080706050403020100
@@ -137,7 +138,12 @@ var goldenBodies = []struct {
 		10 62 2f77
 		11 01
 		12 43 6c730d
-		13 f5`},
+		13 f5
+		14 a4
+			01 6a 68747470733a2f2f702f
+			02 41 01
+			03 41 02
+			04 41 03`},
 	{&Attached{
 		ID:      testID,
 		UID:     1000,

@@ -145,6 +145,8 @@ const (
 	NoticeEnded byte = 8
 	// NoticeAppeared: to a client that gets events: another session was started that it may see.
 	NoticeAppeared byte = 9
+	// NoticeWaits: to a client whose Attach has Notify: the program waits for input.
+	NoticeWaits byte = 10
 )
 
 // A Presence names another client of a session, as the text of NoticeJoined and NoticeLeft.
