@@ -217,10 +217,15 @@ var packages = []struct {
 	{
 		path: "quicterm/holder", role: "keeps a session; knows no network",
 		imports: `quicterm/machine/enrolled buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth quicterm/holder/events quicterm/holder/persist
-			quicterm/holder/program quicterm/holder/typing quicterm/machine/floodlog quicterm/machine/memory quicterm/machine/pam
+			quicterm/holder/program quicterm/holder/push quicterm/holder/typing quicterm/machine/floodlog quicterm/machine/memory quicterm/machine/pam
 			quicterm/machine/rundir quicterm/screen quicterm/session quicterm/session/driver quicterm/session/gate quicterm/wire
 			quicterm/holder/socket quicterm/holder/spawn golang.org/x/sys`,
 		tests: "bench/bubble migrate/carrier/carriertest quicterm/holder/programtest github.com/fxamacker/cbor/v2 golang.org/x/crypto",
+	},
+	{
+		path: "quicterm/holder/push", role: "messages to the browsers of devices; knows no session",
+		imports: "quicterm/auth quicterm/machine/enrolled quicterm/wire golang.org/x/time",
+		tests:   "golang.org/x/crypto",
 	},
 	{
 		path: "quicterm/holder/typing", role: "what programs type into a session, and in which order; pure",

@@ -21,7 +21,7 @@ import (
 // system stand for those of all systems.
 var orders = map[string]string{
 	"quicterm/holder": `doc timers program attachment clients owner
-		event emulator snapshot draw hint progress pressure log record
+		calls event emulator snapshot draw hint progress pressure log record
 		catchup lifetime activity size members input output
 		revoke carry resume attach requests
 		system_linux holder serve main`,

@@ -125,6 +125,7 @@ func (h *Holder) attachLocked(
 	if created {
 		a.size = h.launch.Size // its own, and that of the program's terminal already
 	}
+	h.calls.askedLocked(a, open, req.Notify)
 	h.missedLocked(a, h.clients.shown)
 	for _, before := range h.clients.add(a) {
 		h.displacedLocked(before, a.client)

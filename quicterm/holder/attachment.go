@@ -58,6 +58,7 @@ type attachment struct {
 	skips     bool              // it is not waited for: if it falls far behind, output is skipped
 	records   bool              // it is not waited for, and output is kept for it
 	follows   bool              // it gets the events in place of the output
+	notified  bool              // it is told when the program waits
 	guest     bool              // it has a share: what it types is all that counts of it
 	until     int64             // when that ends, in Unix seconds
 	told      bool              // those that follow know that it is there

@@ -152,6 +152,7 @@ func (h *Holder) receivedLocked(a *attachment) {
 		switch {
 		case !a.role.receives():
 		case n.Code == wire.NoticeLeaving:
+			h.calls.sender.Set(a.login.Key, nil)
 			h.leaveLocked(a)
 		case !a.role.writes():
 		case n.Code == wire.NoticeReaderGone:

@@ -41,6 +41,9 @@ func (p *happenings) tellLocked(e wire.Event) {
 	e.Output = p.h.ring.Offset(p.h.ring.Next())
 	p.log.Append(e)
 	p.addedLocked(now)
+	if e.Kind != wire.EventExited { // which is known before it is drawn
+		p.h.calls.happenedLocked(e)
+	}
 }
 
 // tellEndLocked tells the program's end, once.

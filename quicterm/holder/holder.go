@@ -39,6 +39,7 @@ type Holder struct {
 	typing    typing.Queue
 	life      lifetime
 	events    happenings
+	calls     calls
 	keeper    *persist.Keeper // nil if nothing is kept on disk
 
 	denials *floodlog.Log // of resumes: who knows the session's id can cause any number of them
@@ -68,6 +69,7 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 		end:     make(chan struct{}),
 	}
 	h.events = newHappenings(h)
+	h.calls = newCalls(h)
 	h.hints = newHints(h, now)
 	h.keeper = newKeeper(h)
 	h.emulator = newEmulator(h)

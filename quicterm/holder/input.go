@@ -44,6 +44,7 @@ func (h *Holder) inputLoop() {
 		d := w.endpoint.Take(0)[0]
 		h.clients.taken++
 		w.takenAt = h.clients.taken
+		h.calls.typedLocked(w, d)
 		if d.Gap == nil && d.Type == wire.EntryFrame && h.enterLocked(w, d) {
 			continue
 		}

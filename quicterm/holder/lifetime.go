@@ -76,6 +76,7 @@ func (h *Holder) exitedLocked(status byte, sig syscall.Signal, at time.Time) {
 	h.life.exitSeq = h.ring.Next()
 	h.life.exited, h.life.exit, h.life.since = true, exit, time.Now()
 	h.logLocked(wire.Exit, exit.Append(nil))
+	h.calls.happenedLocked(wire.Event{Kind: wire.EventExited, Status: &exit.Status})
 	if h.launch.PTY {
 		h.emulator.hurry() // told when all before it is drawn
 	} else {

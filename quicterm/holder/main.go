@@ -79,6 +79,7 @@ func Main(log *slog.Logger, software, login string) error {
 	s.Close()
 	wg.Wait()
 	h.Forget() // while this process lives, the record counts as that of a session that lives
+	h.calls.sender.Wait()
 	return nil
 }
 

@@ -78,6 +78,11 @@ const (
 	// answer of PAM.
 	loginTime = 3 * socket.AnswerTime
 
+	// callTime is how long a program waits, or has rung or ended, before a person is told who does not look: others may
+	// answer, and a client has the output by then. attendedTime is how long after a key a person is taken to look.
+	callTime     = 50 * blink
+	attendedTime = 2 * callTime
+
 	// displacedGrace is how long a displaced client has to read that it is, before its carriers are closed.
 	displacedGrace = socket.AnswerTime
 
