@@ -5,7 +5,9 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
+	"syscall/js"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -38,7 +40,7 @@ func enter(ctx context.Context, s start, n *network) (*host, error) {
 		cfg.User, cfg.Keys = l.User, []*auth.UserKey{auth.NewUserKey(key, "the key of this page")}
 		return client.New(cfg)
 	}
-	h := &host{name: l.Host, session: l.Session, share: l.Share, denied: linkDenied}
+	h := &host{name: l.Host, session: l.Session, share: l.Share, notify: new(wire.Notify), denied: linkDenied}
 	if l.Share != nil {
 		h.denied = shareDenied
 	}
@@ -69,7 +71,21 @@ func enter(ctx context.Context, s start, n *network) (*host, error) {
 		h.client.Close()
 	}
 	h.client, h.device, h.denied = by(device), device.PublicKey(), deviceDenied
+	h.notify = subscription(s.push)
 	return h, nil
+}
+
+// subscription returns the subscription of a page, which may have none.
+func subscription(v js.Value) *wire.Notify {
+	n := new(wire.Notify)
+	if !v.Truthy() {
+		return n
+	}
+	for name, field := range map[string]*[]byte{"key": &n.Key, "auth": &n.Auth, "signer": &n.Signer} {
+		*field, _ = base64.RawURLEncoding.DecodeString(v.Get(name).String()) // the server checks it
+	}
+	n.Endpoint = v.Get("endpoint").String()
+	return n
 }
 
 // tell returns what the page knows of the host.

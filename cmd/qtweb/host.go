@@ -17,6 +17,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/version"
 	"github.com/quicterm/quicterm/quicterm/web/link"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // A start says which host to connect to. With a secret, qt web serves the page: it answers with the following fields, and
@@ -33,6 +34,7 @@ type start struct {
 	link   string   // the fragment, see package link
 	device js.Value // the key of this browser, {public, key}, or undefined
 	name   string   // of a device that is to be enrolled
+	push   js.Value // the subscription of this browser for messages, {endpoint, key, auth, signer}, or undefined
 }
 
 // read sets the fields that an object of the page, or of qt web, has.
@@ -45,7 +47,7 @@ func (s *start) read(v js.Value) {
 			*field = text.String()
 		}
 	}
-	s.device = v.Get("device")
+	s.device, s.push = v.Get("device"), v.Get("push")
 }
 
 // A host is where the sessions of a page are.
@@ -56,6 +58,7 @@ type host struct {
 
 	share  *link.Share   // of a guest, or nil
 	device ssh.PublicKey // by which the page logs in, or nil
+	notify *wire.Notify  // asked for with each session
 	denied string        // what it means that the server lets nobody in
 	note   string        // for the user, or nothing
 }
@@ -81,7 +84,7 @@ func connect(ctx context.Context, s start, n *network) (h *host, err error) {
 	cfg := config(n, func(key ssh.PublicKey) bool { return ssh.FingerprintSHA256(key) == s.key })
 	cfg.Token = tokens(s)
 	return &host{
-		client: client.New(cfg), name: s.host, session: s.session,
+		client: client.New(cfg), name: s.host, session: s.session, notify: new(wire.Notify),
 		denied: "the server does not accept the login: a link is good once, and for a minute",
 	}, nil
 }

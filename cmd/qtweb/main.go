@@ -31,6 +31,7 @@
 //	output     with a tab: bytes for the terminal
 //	sizing     with a tab that follows: {size, own, client}: the session's size from here in the output on, and whose it is
 //	link       with a tab: {state, since} of the connection; since is in milliseconds, as Date has it
+//	waits      with a tab: true, the program waits for input, for some seconds already
 //	ended      with a tab: {text, status}: why the session is over for this client; with the status if its program has ended
 package main
 

@@ -109,8 +109,9 @@ func (t *tab) show(h *host, name string, size wire.Size, follows bool) (status i
 		changed(l)
 		t.post("link", map[string]any{"state": l.State.String(), "since": float64(l.Since.UnixMilli())})
 	}
+	streams.Waits = func() { t.post("waits", true) }
 	req := &wire.Attach{
-		PTY: true, Size: size, Session: name, Replay: wire.Replay{Kind: wire.ReplayScreen, Lines: scrollback},
+		Notify: h.notify, PTY: true, Size: size, Session: name, Replay: wire.Replay{Kind: wire.ReplayScreen, Lines: scrollback},
 		Env: [][2]string{{"TERM", "xterm-256color"}, {"COLORTERM", "truecolor"}},
 	}
 	if name != "" {

@@ -51,6 +51,7 @@ export interface Message {
 	sizing?: Sizing;
 	output?: Uint8Array<ArrayBuffer>;
 	link?: Link;
+	waits?: true;
 	ended?: { text: string; status?: number };
 }
 

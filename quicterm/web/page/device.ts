@@ -5,6 +5,7 @@ export interface Device {
 	public: ArrayBuffer; // raw
 	link: string; // the fragment that leads to the server, without a secret
 	name: string; // at the server
+	signer?: string; // the private key that signs messages to this device, base64url, if it has subscribed for some
 }
 
 const store = "device";

@@ -3,6 +3,7 @@
 import type { Host } from "./client";
 import { deviceName, forgetDevice, keepDevice, loadDevice, makeKey, type Device } from "./device";
 import { time } from "./list";
+import { subscription } from "./notify";
 
 /** offered is the key that was made for a link. */
 let offered: Device | undefined;
@@ -13,7 +14,9 @@ export async function enter(link: URLSearchParams): Promise<object | undefined> 
 	if (link.has("g")) return { link: link.toString() };
 	const device = link.has("e") ? await offer(link) : await loadDevice();
 	const fragment = link.has("e") ? link.toString() : device?.link;
-	return fragment ? { link: fragment, device: device && { public: device.public, key: device.key }, name: device?.name } : undefined;
+	if (!fragment) return undefined;
+	const push = await subscription(device).catch(() => undefined);
+	return { link: fragment, device: device && { public: device.public, key: device.key }, name: device?.name, push };
 }
 
 /** offer asks whether this browser shall be remembered, and makes its key. */

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,6 +28,23 @@ type machine struct {
 	page   string // address of the daemon's page, for a proxy
 	env    []string
 	daemon *exec.Cmd
+
+	mu  sync.Mutex
+	log bytes.Buffer // of the daemon and its sessions
+}
+
+// Write takes a part of the log.
+func (m *machine) Write(b []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.log.Write(b)
+}
+
+// logText returns what the log has.
+func (m *machine) logText() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.log.String()
 }
 
 // newMachine starts a daemon, which ends with the test and all of its sessions.
@@ -116,7 +135,7 @@ func (m *machine) start(t *testing.T) {
 		fmt.Fprintln(&all, lines.Text())
 		if strings.Contains(lines.Text(), "listening") {
 			go func() {
-				io.Copy(io.Discard, r)
+				io.Copy(m, r)
 				r.Close()
 			}()
 			return

@@ -8,6 +8,7 @@ import { askToCopy } from "./clipboard";
 import { enter, forgotten, guest, remember } from "./enter";
 import { keep, keepScreen, kept, keptScreen } from "./kept";
 import { List, time } from "./list";
+import { notify, offer } from "./notify";
 import { onPhone, Phone } from "./phone";
 import "./page.css";
 import { searchable, searchBy } from "./search";
@@ -45,9 +46,12 @@ addEventListener("keydown", (event) => {
 
 let remembered = false; // this device is
 const phone = onPhone ? new Phone(() => tabs.shown) : undefined;
-let restoring = link.size > 0 ? [] : kept();
+const chosen = link.get("o"); // in a notification
+let restoring = chosen ? [...kept(), chosen] : link.size > 0 ? [] : kept();
 element("last").textContent = keptScreen();
 if (location.hostname !== "127.0.0.1") { // that is qt web, on another port each time
+	navigator.serviceWorker?.addEventListener("message", ({ data }) => tabs.open(data.open));
+	navigator.serviceWorker?.startMessages();
 	navigator.serviceWorker?.register("service.js", { updateViaCache: "none" }).catch(() => {}); // then it needs a network to start
 }
 
@@ -80,6 +84,7 @@ function arrived(host: Host) {
 	element("forget").hidden = !host.device;
 	element("sessions").hidden = Boolean(host.share);
 	element<HTMLButtonElement>("sessions").disabled = Boolean(host.share);
+	offer(host, element<HTMLButtonElement>("notify"), (text) => ask(text, { "Close": () => {} }));
 	remembered = host.device;
 	if (host.device) remember().catch((error) => ask(`This device is not remembered: ${error}`, { "Close": () => {} }));
 	if (host.note) ask(host.note, { "Close": () => {} });
@@ -113,6 +118,7 @@ function equip(tab: Tab) {
 	searchable(tab);
 	askToCopy(tab);
 	phone?.equip(tab);
+	tab.wants = (text) => notify({ session: tab.session, name: tab.name, text }, () => tabs.show(tab));
 }
 
 /** changed is called when another tab is shown, or something of one has changed. */

@@ -23,6 +23,8 @@ export class Tab {
 	rang = false;
 	/** With one, the terminal has the session's size, whatever its place has. */
 	reader?: Reader;
+	/** wants is called with what the session wants from the person. */
+	wants = (_text: string) => {};
 	/** modify changes what is typed. */
 	modify = (keys: string) => keys;
 	readonly #closing = new AbortController();
@@ -51,6 +53,7 @@ export class Tab {
 		terminal.onBell(() => {
 			navigator.vibrate?.(bellTime);
 			this.rang = document.hidden || this.element.hidden === true;
+			this.wants("rings");
 			changed(this);
 		});
 		const sizes = new ResizeObserver(() => this.fit());
@@ -67,7 +70,7 @@ export class Tab {
 	}
 
 	receive(message: Message) {
-		const { output, attached, sizing, link, ended } = message;
+		const { output, attached, sizing, link, waits, ended } = message;
 		if (output) {
 			this.terminal.write(output, () => this.send({ shown: output.length }));
 			return;
@@ -75,9 +78,11 @@ export class Tab {
 		if (sizing) this.reader?.sized(sizing);
 		if (attached) [this.session, this.name] = [attached.id, attached.name];
 		if (link) this.link = link;
+		if (waits) this.wants("waits for input");
 		if (ended) {
 			this.ended = ended;
 			this.terminal.options.disableStdin = true;
+			if (ended.status !== undefined) this.wants(ended.status ? `has ended with status ${ended.status}` : "has ended");
 		}
 		this.changed(this);
 	}
