@@ -156,7 +156,7 @@ func TestSizes(t *testing.T) {
 
 	large := rig.OpenSized(t, h.Via(h.Addr, "attach", []string{"--share", "--size", "own"}, "work"), 120, 40)
 	small.Expect(`the session has the size of \S+ now, 120x40 \(~= takes it\)`)
-	large.Expect("shares this session and can type") // also a row of the terminal
+	large.Expect("shares this session and can type")
 	large.Run(`printf '\033[H\033[Jcle''ared'; stty size`, "cleared40 120")
 	awaitSession(t, "the owner", h, large, 120, 40, false)
 	awaitSession(t, "the small one", h, small, 40, 12, true)

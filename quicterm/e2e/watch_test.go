@@ -24,7 +24,7 @@ func TestWatch(t *testing.T) {
 	writer.Run("echo be''fore", "before")
 	watcher := rig.Open(t, h.QT("watch", "work"))
 	watcher.Expect("before")
-	writer.Expect(`\[qt: \S+@127.0.0.1\S* watches this session\]`)
+	writer.Expect(`\x1b\]2;qt: \S+@127.0.0.1\S* watches this session`)
 	watcher.Send("typed\r")
 	watcher.Send("~?")
 	watcher.Expect("You watch")
@@ -64,7 +64,7 @@ func TestShare(t *testing.T) {
 	first.Run("echo be''fore", "before")
 	second := rig.Open(t, h.Via(h.Addr, "attach", []string{"--share"}, "work"))
 	second.Expect("before")
-	first.Expect("shares this session and can type")
+	first.Expect(`\x1b\]2;qt: \S+ shares this session and can type`) // in the title: the scrollback is the session's
 	second.Run("echo from the se''cond", "from the second")
 	first.Expect("from the second")
 	first.Run("echo from the fi''rst", "from the first")

@@ -8,7 +8,8 @@ import (
 	"github.com/quicterm/quicterm/quicterm/client"
 )
 
-// notice shows a line of our own, in the title while a full-screen program runs or a window is drawn.
+// notice shows a line of our own that belongs to the output, in the title while a full-screen program runs or a window is
+// drawn.
 func (d *display) notice(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -19,7 +20,7 @@ func (d *display) notice(text string) {
 	d.setTitleLocked(text, noticeTime)
 }
 
-// setTitle shows a text of our own in the title for a time.
+// setTitle shows a text of our own in the title for a time: the terminal's scrollback is the session's.
 func (d *display) setTitle(text string, left time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -29,7 +29,7 @@ const (
 	noticeTime = 5 * titleAfter
 
 	// textTime is how long a text of ours stays in place of the window, unless a key is typed before: it is time to read
-	// the help. It is also how long the title has what has ended while nobody was there.
+	// the help. It is also how long the title has what has ended while nobody was there, and who came or went.
 	textTime = 4 * noticeTime
 )
 
