@@ -71,7 +71,7 @@ function receive(message: Message) {
 async function start() {
 	const way = await enter(link).catch(() => undefined); // a browser that keeps nothing
 	if (!way) {
-		say("This page needs a link: run qt web --qr, or qt web");
+		say("This page needs a link: run qt web --qr, or qt web. If another tab has this page, open sessions there");
 		return;
 	}
 	say("Connecting");
