@@ -123,6 +123,15 @@ var packages = []struct {
 		imports: "quicterm/screen quicterm/wire",
 	},
 	{
+		path: "quicterm/forward", role: "moves forwarded connections over a pipe; knows no session and no login",
+		imports: "quicterm/forward/permit quicterm/wire github.com/libp2p/go-yamux/v5",
+	},
+	{path: "quicterm/forward/permit", role: "what a login may forward; pure"},
+	{
+		path: "quicterm/client/forwards", role: "the client's end of forwarding; knows no way to a server",
+		imports: "quicterm/client quicterm/forward quicterm/forward/permit quicterm/wire",
+	},
+	{
 		path: "quicterm/drive", role: "uses sessions as people do, for programs; knows no way to a server",
 		imports: "quicterm/client quicterm/screen quicterm/screen/marks quicterm/screen/vt quicterm/session/gate quicterm/wire",
 		tests:   `bench/rig configs quicterm/client/bootstrap quicterm/holder/holdertest quicterm/server golang.org/x/crypto`,
@@ -164,7 +173,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/auth", role: "host keys, user keys, tokens; knows no connection but its TLS state",
-		imports: "github.com/hiddeco/sshsig golang.org/x/crypto",
+		imports: "quicterm/forward/permit github.com/hiddeco/sshsig golang.org/x/crypto",
 	},
 	{
 		path: "quicterm/holder/events", role: "what happens to a session, for those that follow it; pure, takes the time as an argument",
@@ -188,7 +197,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/machine/sshd", role: "what the sshd of this machine allows a login; reads no file of an account",
-		imports: "quicterm/auth quicterm/machine/command quicterm/quota golang.org/x/crypto",
+		imports: "quicterm/auth quicterm/forward/permit quicterm/machine/command quicterm/quota golang.org/x/crypto",
 	},
 	{
 		path: "quicterm/client/sshconfig", role: "what ssh's configuration says about a host; opens no connection",
@@ -259,7 +268,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/monitor", role: "the half of a daemon that has its rights: lets clients in, and reaches holders; talks to no client",
-		imports: `quicterm/machine/enrolled configs migrate/carrier quicterm/machine/account quicterm/auth quicterm/doctor
+		imports: `quicterm/machine/enrolled configs migrate/carrier quicterm/machine/account quicterm/auth quicterm/forward/permit quicterm/doctor
 			quicterm/machine/floodlog quicterm/machine/memory
 			quicterm/monitor/access quicterm/monitor/keys quicterm/prometheus quicterm/monitor/ports quicterm/monitor/privsep quicterm/monitor/processes
 			quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir quicterm/machine/sshd quicterm/machine/systemd
@@ -344,7 +353,7 @@ var packages = []struct {
 
 	{
 		path: "cmd/qt", role: "the command line of the client",
-		imports: `quicterm/web/link configs quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/client/reach
+		imports: `quicterm/web/link configs quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/client/forwards quicterm/client/reach
 			quicterm/doctor quicterm/drive quicterm/mcp quicterm/client/install quicterm/terminal/predict quicterm/machine/rundir quicterm/screen
 			quicterm/screen/marks quicterm/screen/picture quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/web/link quicterm/wire cmd/qt/internal/browser github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term rsc.io/qr`,
 		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder/socket github.com/rogpeppe/go-internal",
@@ -355,7 +364,7 @@ var packages = []struct {
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
-		imports: `configs quicterm/client/bootstrap quicterm/machine/confine quicterm/doctor quicterm/holder quicterm/machine/keyfile quicterm/machine/logqueue
+		imports: `configs quicterm/client/bootstrap quicterm/machine/confine quicterm/doctor quicterm/forward quicterm/forward/permit quicterm/holder quicterm/machine/keyfile quicterm/machine/logqueue
 			quicterm/machine/memory quicterm/monitor quicterm/monitor/access quicterm/monitor/privsep quicterm/machine/pam quicterm/machine/rundir quicterm/server quicterm/machine/systemd
 			quicterm/version quicterm/wire quicterm/holder/spawn github.com/spf13/cobra`,
 		tests: "cmd/dist/man",
@@ -507,6 +516,10 @@ var owners = []struct{ module, by, why string }{
 	{
 		"github.com/creack/pty", "quicterm/holder/program quicterm/terminal quicterm/e2e bench/rig bench/work",
 		"the terminal of a session belongs to the process that outlives all others",
+	},
+	{
+		"github.com/libp2p/go-yamux/v5", "quicterm/forward",
+		"both ends must bound what it keeps in the same way",
 	},
 	{
 		"github.com/modelcontextprotocol/go-sdk", "quicterm/mcp quicterm/e2e",

@@ -76,6 +76,9 @@ new session: one that exists keeps what it has.`,
 			if err != nil {
 				return err
 			}
+			if opts.forward.only {
+				return runForward(c.Context(), args[0], &opts)
+			}
 			req.PTY = opts.detach || forceTTY || !noTTY && req.Command == "" && term.IsTerminal(int(os.Stdin.Fd()))
 			return runSession(c.Context(), args[0], &opts, req)
 		},
@@ -90,6 +93,8 @@ new session: one that exists keeps what it has.`,
 	c.Flags().BoolVarP(&opts.detach, "detach", "d", false, "start the session without attaching to it, and print its name")
 	c.Flags().StringVar(&size, "size", "", "with -d, the `size` of the terminal (default: 80x24)")
 	c.Flags().BoolVar(&opts.json, "json", false, "with -d, print JSON")
+	opts.forward.add(c)
+	c.Flags().BoolVarP(&opts.forward.only, "no-session", "N", false, "open no session, only forward, as qt forward")
 	c.Flags().StringArrayVar(&env, "env", nil, "`NAME=VALUE`: set a variable in a new session; may be repeated")
 	c.Flags().StringVar(&dir, "cwd", "", "`directory` in which a new session starts, from the home directory on")
 	complete(c, &opts, hostNames)
@@ -108,7 +113,7 @@ func sshFlagError(c *cobra.Command, err error) error {
 }
 
 // sshFlags are the letters of ssh's flags that qt connect does not have.
-const sshFlags = "1246AaBbCcDEeGgIJKkLMmNnOoPQqRSVWwXxYyf"
+const sshFlags = "1246AaBbCcEeGgIJKkMmnOoPQqSVWwXxYyf"
 
 func attachCommand() *cobra.Command {
 	var opts options
@@ -172,6 +177,11 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 			if opts.detach {
 				return start(ctx, a, host, opts, req)
 			}
+			var err error
+			if opts.forwards, err = startForwards(ctx, a, opts); err != nil {
+				return err
+			}
+			defer opts.forwards.Close()
 			if req.PTY {
 				req.Role, req.Own, req.Replay, req.Skip = opts.role, opts.ownSize, opts.replay, a.Settings.Flood == "skip"
 				return runTerminal(ctx, a, host, opts, req)
@@ -238,6 +248,7 @@ func runTerminal(ctx context.Context, a *reach.Access, host string, opts *option
 		Needs:   a.Needs,
 		Status:  func(st client.Status) string { return newReport(host, st).text(time.Now()) },
 	})
+	opts.forwards.Tell(t.Print)
 	recording, err := prepareRecording(a.Settings, skips, t.Print)
 	if err != nil {
 		return err

@@ -66,8 +66,8 @@ func command() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(connectCommand(), attachCommand(), watchCommand(), peekCommand(), listCommand(), killCommand(),
 		renameCommand(), clearCommand(), revokeCommand(), statusCommand(), doctorCommand(), installCommand(),
-		sshConfigCommand(), proxyCommand(), recordCommand(), integrationCommand(), runCommand(), sendCommand(), waitCommand(),
-		tailCommand(), eventsCommand(), mcpCommand(), webCommand(), devicesCommand(), shareCommand(), sharesCommand(), &cobra.Command{
+		sshConfigCommand(), forwardCommand(), proxyCommand(), recordCommand(), integrationCommand(), runCommand(),
+		sendCommand(), waitCommand(), tailCommand(), eventsCommand(), mcpCommand(), webCommand(), devicesCommand(), shareCommand(), sharesCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/quicterm/quicterm/quicterm/client/forwards"
 	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -15,6 +16,9 @@ type options struct {
 	replay  wire.Replay
 	detach  bool // start a session without attaching to it
 	json    bool // with detach: print JSON
+	forward forwardFlags
+
+	forwards *forwards.Forwards // those of a session that runs, or nil
 }
 
 // splitHost separates the host, with which arguments begin, from the rest. A lone argument is a host, never a

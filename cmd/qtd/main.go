@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quicterm/quicterm/quicterm/forward/permit"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/machine/keyfile"
@@ -59,6 +60,7 @@ func command() *cobra.Command {
 		root.AddCommand(c)
 		return c
 	}
+	hidden(permit.Command, cobra.NoArgs, forwardConnections)
 	hidden(relayUsage, cobra.MinimumNArgs(1), relay)
 	hidden(pam.RunCommand, cobra.NoArgs, func([]string) error { return pam.Run() })
 	hidden(keyfile.Command, cobra.NoArgs, func([]string) error {

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/quicterm/forward/permit"
 )
 
 // maxCommand is the length of the longest command of a key, in bytes.
@@ -26,6 +28,8 @@ type Permissions struct {
 	NoPTY    bool
 	Verified bool // a security key must verify its user
 
+	Forward permit.Rules // what may be forwarded
+
 	Enrolled *Enrolled `json:",omitempty"` // the key is one that a login has enrolled
 }
 
@@ -37,7 +41,8 @@ func (p *Permissions) Valid() bool {
 	if p.Enrolled != nil && p.Enrolled.Check() != nil {
 		return false
 	}
-	return len(p.Command) <= maxCommand && utf8.ValidString(p.Command) && !strings.Contains(p.Command, "\x00")
+	return len(p.Forward.Encode()) <= permit.MaxBytes && len(p.Command) <= maxCommand &&
+		utf8.ValidString(p.Command) && !strings.Contains(p.Command, "\x00")
 }
 
 // isVariable reports whether sshd accepts the name of a variable in a line.
@@ -88,6 +93,7 @@ type line struct {
 // readOptions applies the options of a line, for a client at an address.
 func readOptions(options []string, from netip.Addr, now time.Time) (*line, error) {
 	l := new(line)
+	var opens, listens permit.List
 	given := make(map[string]bool)
 	for _, option := range options {
 		name, value, err := splitOption(option)
@@ -115,7 +121,10 @@ func readOptions(options []string, from netip.Addr, now time.Time) (*line, error
 			l.authority = true
 		case "principals":
 			l.principals = strings.Split(value, ",")
-		case "restrict", "no-pty":
+		case "restrict":
+			l.NoPTY = true
+			l.Forward.Refuse()
+		case "no-pty":
 			l.NoPTY = true
 		case "pty":
 			l.NoPTY = false
@@ -139,15 +148,35 @@ func readOptions(options []string, from netip.Addr, now time.Time) (*line, error
 			if !now.Before(until) {
 				return nil, refuse("has passed")
 			}
-		case "permitopen", "permitlisten", "tunnel":
-			if !forwards(name, value) {
+		case "no-port-forwarding":
+			l.Forward.Refuse()
+		case "port-forwarding":
+			l.Forward = permit.Rules{}
+		case "permitopen":
+			opens, err = append(opens, value), permit.Check(value, false)
+		case "permitlisten":
+			listens, err = append(listens, value), permit.Check(value, true)
+		case "tunnel":
+			if _, err := strconv.ParseUint(value, 10, 31); err != nil && value != "any" {
 				return nil, refuse("is malformed")
 			}
-		default: // this server has no forwarding, tunnels or rc files, and always requires a touch
+		default: // this server has no agents, tunnels or rc files, and always requires a touch
 			if !slices.Contains(flags, name) {
 				return nil, refuse("is not supported by quicterm")
 			}
 		}
+		if err != nil {
+			return nil, refuse(err.Error())
+		}
+	}
+	if len(opens) > 0 {
+		l.Forward.Dials = []permit.List{opens}
+	}
+	if len(listens) > 0 {
+		l.Forward.Listens = []permit.List{listens}
+	}
+	if len(l.Forward.Encode()) > permit.MaxBytes {
+		return nil, &optionError{Option: "permitopen", Why: "there are too many"}
 	}
 	if l.principals != nil && !l.authority {
 		return nil, &optionError{Option: "principals", Why: "is for a cert-authority"}
@@ -157,20 +186,6 @@ func readOptions(options []string, from netip.Addr, now time.Time) (*line, error
 
 // once are the options that a line has once.
 var once = []string{"command", "from", "principals"}
-
-// forwards reports whether the value of an option about forwarding is one that sshd accepts.
-func forwards(name, value string) bool {
-	number := func(s string, bits int) bool { _, err := strconv.ParseUint(s, 10, bits); return err == nil }
-	if name == "tunnel" {
-		return value == "any" || number(value, 31)
-	}
-	i := strings.LastIndexByte(value, ':')
-	if name == "permitopen" && i <= 0 {
-		return false
-	}
-	port := value[i+1:]
-	return port == "*" || number(port, 16) && port != "0"
-}
 
 // flags are the options without a value.
 var flags = []string{

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/quicterm/forward/permit"
 )
 
 // criticalOptions are those of user certificates (PROTOCOL.certkeys in OpenSSH). A certificate
@@ -43,6 +45,9 @@ func checkUserCertificate(
 	_, terminal := cert.Extensions["permit-pty"]
 	_, verified := cert.CriticalOptions["verify-required"]
 	p := &Permissions{Command: cert.CriticalOptions["force-command"], NoPTY: !terminal, Verified: verified}
+	if _, forwards := cert.Extensions["permit-port-forwarding"]; !forwards {
+		p.Forward = permit.None()
+	}
 	if _, forced := cert.CriticalOptions["force-command"]; forced && p.Command == "" || !p.Valid() {
 		return nil, errors.New("force-command of the certificate is not a command")
 	}
@@ -74,5 +79,6 @@ func merge(byLine, byCertificate *Permissions) (*Permissions, error) {
 	}
 	p.NoPTY = p.NoPTY || byCertificate.NoPTY
 	p.Verified = p.Verified || byCertificate.Verified
+	p.Forward = p.Forward.And(byCertificate.Forward)
 	return &p, nil
 }

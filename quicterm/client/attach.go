@@ -390,3 +390,6 @@ func (s *Session) waitLocked(ctx context.Context, done func() bool) error {
 	defer func() { s.waiting-- }()
 	return s.gate.Wait(ctx, done)
 }
+
+// Forwards reports whether this is the side pipe for which the request has asked: an older server starts a session.
+func (s *Session) Forwards() bool { return s.attached.Forward }

@@ -239,6 +239,7 @@ var leaves = []leave{
 	{regexp.MustCompile(`^(sudo )?qtd serve`), regexp.MustCompile(`listening address=`), ""},
 	{regexp.MustCompile(`^qt (watch|record) `), regexp.MustCompile(`\$|recording session`), "\x03"},
 	{regexp.MustCompile(`^qt events `), regexp.MustCompile(`"event":"exited"`), "\x03"},
+	{regexp.MustCompile(`^qt forward `), regexp.MustCompile(`until Ctrl-C`), "\x03"},
 	{regexp.MustCompile(`^qt (connect|attach)`), regexp.MustCompile(`\$ `), "~."},
 	{regexp.MustCompile(`^ssh `), regexp.MustCompile(`\$ `), "exit\r"},
 }

@@ -73,12 +73,15 @@ type policyCase struct {
 	change  func(home string) error
 	want    string // what the command prints; empty if there is none
 	bySSH   string // the same by ssh, if that differs
+
+	forwards      string // what is forwarded, by the letters of probes; see forwardCases
+	forwardsBySSH string // the same by ssh, if that differs
 }
 
 // command is what each client runs.
 const command = "echo ran"
 
-var policyCases = slices.Concat(accountCases, keyCases, certificateCases)
+var policyCases = slices.Concat(accountCases, keyCases, certificateCases, forwardCases)
 
 // accountCases are about accounts and what sshd's configuration has for them.
 var accountCases = []policyCase{

@@ -183,6 +183,8 @@ func (h *Holder) attachLocked(
 		Events: a.follows,
 		Again:  again,
 
+		Forward: h.launch.Forward,
+
 		Activity: activity,
 	}
 	if req.Hints >= wire.HintsProgram {

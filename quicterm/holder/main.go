@@ -143,6 +143,9 @@ func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, 
 		err = login.Await(time.Now().Add(loginTime))
 	}
 	var p *program.Process
+	if launch.Forward && err == nil {
+		launch.Path, err = spawn.Executable()
+	}
 	if err == nil {
 		p, err = program.Start(launch, login)
 	}

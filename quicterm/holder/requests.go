@@ -114,8 +114,10 @@ func (h *Holder) stateLocked(open *wire.Open, query *wire.Query, inScope bool) (
 	claimed := inScope && open.Instance != (wire.InstanceID{}) &&
 		(open.Instance == h.launch.Instance || h.clients.askedBefore(open.Instance) != nil)
 	follows := slices.ContainsFunc(h.clients.all, func(a *attachment) bool { return a.follows && a.role.receives() })
-	if !inScope || h.hiddenLocked() {
-		return &wire.State{Memory: memory, Ended: h.life.exited, Claimed: claimed, Follows: follows}, nil
+	if !inScope || h.hiddenLocked() || h.launch.Forward {
+		return &wire.State{
+			Memory: memory, Ended: h.life.exited, Claimed: claimed, Follows: follows, Forward: h.launch.Forward,
+		}, nil
 	}
 	var activity *wire.Activity
 	if query.Activity {

@@ -51,15 +51,15 @@ func newAccounts(sessions int) *accounts {
 const maxExited = 100
 
 // admit returns an error if no holder may start now. ids are the account's sessions, of which those in all have
-// answered.
-func (c *client) admit(ctx context.Context, ids []wire.SessionID, all []entry) error {
+// answered. Side pipes are counted apart, and an account may have as many of them.
+func (c *client) admit(ctx context.Context, ids []wire.SessionID, all []entry, forward bool) error {
 	s, uid := c.server, c.account.UID
 	if s.draining.Load() {
 		return privsep.ErrDraining
 	}
 	count, exited := len(ids), 0 // including sessions whose holders do not answer
 	for _, e := range all {
-		if e.state.Ended {
+		if e.state.Ended && !forward || e.state.Forward != forward {
 			count--
 		}
 		if e.state.Phase == wire.PhaseExited {

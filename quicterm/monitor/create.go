@@ -22,6 +22,10 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 		return wire.SessionID{}, err
 	}
 	defer end()
+	if req.Forward && (c.allowed.Guest() || c.allowed.Forward.Nothing()) {
+		return wire.SessionID{}, errorf(wire.CodeFailed,
+			"nothing may be forwarded: by an option of the key, or by the server's sshd_config")
+	}
 	if c.allowed.Guest() {
 		e, err := s.find(ctx, uid, c.open(), c.allowed.Enrolled.Session, anyTerminal)
 		if err != nil {
@@ -29,7 +33,7 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 		}
 		return e.id, nil
 	}
-	if req.Mode == wire.ModeAttach || req.Role != wire.RoleWriter {
+	if !req.Forward && (req.Mode == wire.ModeAttach || req.Role != wire.RoleWriter) {
 		want := detached
 		if req.Role != wire.RoleWriter {
 			want = anyTerminal
@@ -62,6 +66,8 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 	}
 	name := req.Session
 	switch {
+	case req.Forward: // nobody sees the name, except the operator
+		name = "forward"
 	case name == "":
 		for n := 1; name == "" || named(name) >= 0; n++ {
 			name = strconv.Itoa(n)
@@ -74,7 +80,7 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 		}
 		return wire.SessionID{}, nameTaken(name)
 	}
-	if err := c.admit(ctx, ids, all); err != nil {
+	if err := c.admit(ctx, ids, all, req.Forward); err != nil {
 		return wire.SessionID{}, err
 	}
 	launch, err := c.launch(req, name)
@@ -84,7 +90,9 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 	if err := c.start(ctx, launch, "session started"); err != nil {
 		return wire.SessionID{}, err
 	}
-	s.tellFollowed(uid, launch.Scope, all)
+	if !req.Forward {
+		s.tellFollowed(uid, launch.Scope, all)
+	}
 	return launch.ID, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/quicterm/quicterm/quicterm/forward/permit"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -93,6 +94,10 @@ func (c *client) launch(req *privsep.Attach, name string) (*wire.Launch, error) 
 			launch.Env = append(launch.Env, "SSH_ORIGINAL_COMMAND="+req.Command)
 		}
 	}
+	if req.Forward { // whatever command the key has: sshd forwards beside it, too
+		c.launchForward(launch)
+		return launch, nil
+	}
 	shell := filepath.Base(c.account.Shell)
 	if command == "" {
 		launch.Argv = []string{"-" + shell} // a login shell
@@ -108,6 +113,16 @@ func (c *client) launch(req *privsep.Attach, name string) (*wire.Launch, error) 
 		}
 	}
 	return launch, nil
+}
+
+// launchForward makes a launch that of a side pipe, which gets its rules in its environment, and nothing that the
+// client has sent.
+func (c *client) launchForward(launch *wire.Launch) {
+	launch.Forward, launch.PTY, launch.Start, launch.Persist, launch.ExitedTTL = true, false, "", nil, pipeTTL
+	launch.Argv, launch.Command = []string{"qtd", permit.Command}, "qtd "+permit.Command
+	launch.Env = []string{
+		"HOME=" + c.account.Home, "USER=" + c.account.Name, permit.Variable + "=" + c.allowed.Forward.Encode(),
+	}
 }
 
 // binDir returns the directory of this program, where qt ssh-config looks for it last.

@@ -120,6 +120,9 @@ type Attach struct {
 
 	// Notify is for a client that tells a person who does not look at it what happens.
 	Notify *Notify `cbor:"20,keyasint,omitempty"`
+
+	// Forward is for a new side pipe, whose program forwards connections, in place of a session.
+	Forward bool `cbor:"21,keyasint,omitempty"`
 }
 
 // Notify asks for NoticeWaits and, with an endpoint, for messages by Web Push while the client has not got the output. It is
@@ -160,6 +163,8 @@ type Attached struct {
 	// Again is the payload of the [Entered] of an earlier entry that has the ID of the one in Attach.Input: the output begins
 	// at its offset.
 	Again []byte `cbor:"20,keyasint,omitempty"`
+
+	Forward bool `cbor:"21,keyasint,omitempty"` // it is a side pipe
 }
 
 // Resumed answers a Resume whose proof is valid. Frames follow. Its fields are for the

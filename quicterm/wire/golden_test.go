@@ -114,8 +114,9 @@ var goldenBodies = []struct {
 		Input:       []byte("ls\r"),
 		Events:      true,
 		Notify:      &Notify{Endpoint: "https://p/", Key: []byte{1}, Auth: []byte{2}, Signer: []byte{3}},
+		Forward:     true,
 	},
-		`06 000085 b4
+		`06 000087 b5
 		01 02
 		02 64 776f726b
 		03 50 0f0e0d0c0b0a09080706050403020100
@@ -143,7 +144,8 @@ var goldenBodies = []struct {
 			01 6a 68747470733a2f2f702f
 			02 41 01
 			03 41 02
-			04 41 03`},
+			04 41 03
+		15 f5`},
 	{&Attached{
 		ID:      testID,
 		UID:     1000,
@@ -169,8 +171,9 @@ var goldenBodies = []struct {
 		Events:  true,
 		Typists: []Typist{{7, "a@b"}},
 		Again:   []byte{0x0e},
+		Forward: true,
 	},
-		`07 000079 b4
+		`07 00007b b5
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 1903e8
 		03 64 776f726b
@@ -198,7 +201,8 @@ var goldenBodies = []struct {
 				03 02
 		12 f5
 		13 81 a2 01 07 02 63 614062
-		14 41 0e`},
+		14 41 0e
+		15 f5`},
 	{&Resume{UID: 1000, ID: testID, Instance: testInstance, Boot: testBoot, N: 0x0102030405060708, Proof: testProof},
 		`08 000054
 		000003e8
@@ -326,8 +330,9 @@ var goldenBodies = []struct {
 		Name:    "work",
 		Info:    rawInfo,
 		Follows: true,
+		Forward: true,
 	},
-		`22 00008e ab
+		`22 000090 ac
 		01 19 1000
 		02 01
 		03 1b 17979d157ea0e800
@@ -338,7 +343,8 @@ var goldenBodies = []struct {
 		08 f5
 		09 64 776f726b
 		0a 58 68 ` + infoHex + `
-		0b f5`},
+		0b f5
+		0c f5`},
 	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Token: []byte{2}, Software: "qtd 1", Protocol: "quicterm/1",
 		Warning: "w"},
 		`23 00002d a6
@@ -418,8 +424,9 @@ var goldenBodies = []struct {
 		Persist: &Persist{Task: PersistShow, Dir: "/p"},
 		Start:   "w",
 		Keys:    &KeyTask{Task: KeysAdd, Dir: "/k", Sum: []byte("sum"), Line: []byte("l")},
+		Forward: true,
 	},
-		`24 00009e b5
+		`24 0000a0 b6
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 64 776f726b
 		03 64 35333438
@@ -444,7 +451,26 @@ var goldenBodies = []struct {
 			01 01
 			02 62 2f6b
 			03 43 73756d
-			04 41 6c`},
+			04 41 6c
+		16 f5`},
+	{&Dial{Host: "db", Port: 5432, Path: "/s"},
+		`1b 00000d a3
+		01 62 6462
+		02 19 1538
+		03 62 2f73`},
+	{&Listen{Host: "*", Port: 80, Path: "/s", ID: 7},
+		`1c 00000d a4
+		01 61 2a
+		02 18 50
+		03 62 2f73
+		04 07`},
+	{&Listening{Port: 8080, Loopback: true},
+		`1d 000007 a2
+		01 19 1f90
+		02 f5`},
+	{&Accepted{ID: 7},
+		`1e 000003 a1
+		01 07`},
 	{&Error{Code: CodeLost, Text: "t", Lost: &Lost{
 		Name: "work", Scope: "5348", Summary: "sh", Command: "sh -c x", Dir: "/h", Size: Size{Cols: 80, Rows: 24}, Created: 1,
 		Boot: testBoot, Exited: true, Status: 4, Reason: "r", Screen: []byte{0x1b}, Seen: 2, Rebooted: true,

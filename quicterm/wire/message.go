@@ -28,7 +28,7 @@ const RequestsTime = 30 * time.Second
 // A Type is the type of a message.
 type Type uint8
 
-// The types of messages. Those up to TypeKeys are between client and server; the others
+// The types of messages. Those up to TypeAccepted are between client and server; the others
 // never leave the machine.
 const (
 	TypeHello    Type = 1
@@ -61,6 +61,11 @@ const (
 	TypeEnrolled Type = 24
 	TypeListKeys Type = 25
 	TypeKeys     Type = 26
+
+	TypeDial      Type = 27
+	TypeListen    Type = 28
+	TypeListening Type = 29
+	TypeAccepted  Type = 30
 
 	TypeOpen   Type = 32
 	TypeQuery  Type = 33

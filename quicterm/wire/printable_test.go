@@ -53,7 +53,7 @@ func FuzzPrintable(f *testing.F) {
 // something: these are kept byte by byte, and nobody prints them raw.
 func TestTextsAreDecodedPrintable(t *testing.T) {
 	kept := []string{
-		"Hello.User", "Attach.Session", "Clear.Session", "Attach.Env", "Appeared.Scope", "Attach.Command", "Attach.Dir",
+		"Hello.User", "Attach.Session", "Clear.Session", "Dial.Host", "Dial.Path", "Listen.Host", "Listen.Path", "Attach.Env", "Appeared.Scope", "Attach.Command", "Attach.Dir",
 		"Kill.Others", "Kill.Session", "Rename.Session", "Rename.Name", "Open.Scope", "Open.Account", "Resumed.Account", "Resumed.Scope",
 		"State.Name", "Enroll.Session",
 	}

@@ -37,6 +37,11 @@ type Host struct {
 	UserKeyAlgorithms []string
 	MinRSA            int // the size of the smallest RSA key, in bits
 
+	Forwards         [][2]string // each a letter, L, R or D, and what ssh takes behind it as a flag
+	NoForwards       bool        // also none of the command line
+	StrictForwards   bool        // a forward that fails at its start ends all
+	PermitRemoteOpen []string    // where connections by SOCKS from the server may go; nil for anywhere
+
 	Piped  bool // ssh itself talks to a proxy by a pipe
 	Shared bool // ssh shares connections of other ssh processes
 
@@ -138,6 +143,11 @@ func newHost(q Query, v values, me *user.User) (*Host, error) {
 	if v.isOff("pubkeyauthentication") {
 		h.Agent, h.Identities, h.Certificates = "", nil, nil
 	}
+	h.NoForwards, h.StrictForwards = v.isSet("clearallforwardings"), v.isSet("exitonforwardfailure")
+	h.Forwards = forwards(v["localforward"], v["remoteforward"], v["dynamicforward"])
+	if permitted := strings.Fields(v.one("permitremoteopen", "any")); !slices.Contains(permitted, "any") {
+		h.PermitRemoteOpen = slices.DeleteFunc(permitted, func(p string) bool { return p == "none" })
+	}
 	proxied := v.one("proxycommand", "none") != "none" || v.one("proxyjump", "none") != "none"
 	h.Piped = proxied && !v.isSet("proxyusefdpass")
 	h.Shared = v.one("controlpath", "none") != "none"
@@ -162,4 +172,25 @@ func parsePolicy(strict string) Policy {
 		return Accept
 	}
 	return Refuse
+}
+
+// forwards returns what `ssh -G` prints of forwards as the flags of ssh.
+func forwards(local, remote, dynamic []string) (all [][2]string) {
+	for _, value := range local {
+		listen, target, _ := strings.Cut(value, " ")
+		all = append(all, [2]string{"L", listen + ":" + target})
+		// It prints one with the path of a socket a second time, as if it were dynamic.
+		dynamic = slices.DeleteFunc(dynamic, func(d string) bool { return d == listen })
+	}
+	for _, value := range remote {
+		listen, target, _ := strings.Cut(value, " ")
+		if target != "[socks]:0" {
+			listen += ":" + target
+		}
+		all = append(all, [2]string{"R", listen})
+	}
+	for _, value := range dynamic {
+		all = append(all, [2]string{"D", value})
+	}
+	return all
 }

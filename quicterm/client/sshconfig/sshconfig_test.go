@@ -231,3 +231,31 @@ func TestRejected(t *testing.T) {
 		t.Errorf("canceled: got %v", err)
 	}
 }
+
+func TestForwards(t *testing.T) {
+	h, err := load(t, `
+Host x
+	LocalForward 8080 localhost:80
+	LocalForward [::1]:8081 [fe80::1]:81
+	LocalForward /tmp/near /tmp/far
+	RemoteForward 9000 localhost:90
+	RemoteForward 0.0.0.0:9001
+	DynamicForward 1080
+	PermitRemoteOpen a:1 b:*
+	ExitOnForwardFailure yes
+`, Query{Host: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][2]string{
+		{"L", "8080:[localhost]:80"}, {"L", "[::1]:8081:[fe80::1]:81"}, {"L", "/tmp/near:/tmp/far"},
+		{"R", "9000:[localhost]:90"}, {"R", "[0.0.0.0]:9001"}, {"D", "1080"},
+	}
+	if !slices.Equal(h.Forwards, want) || !h.StrictForwards || h.NoForwards || !slices.Equal(h.PermitRemoteOpen, []string{"a:1", "b:*"}) {
+		t.Errorf("%q, %+v; want %q", h.Forwards, h, want)
+	}
+	h, err = load(t, "ClearAllForwardings yes\nPermitRemoteOpen none\n", Query{Host: "x"})
+	if err != nil || !h.NoForwards || h.PermitRemoteOpen == nil || len(h.PermitRemoteOpen) > 0 {
+		t.Errorf("%+v, %v", h, err)
+	}
+}

@@ -86,7 +86,7 @@ func Task(ctx context.Context, launch *wire.Launch, p Process) (pid int, reply w
 	if err := checkParent(os.Args); err != nil {
 		return 0, reply, err
 	}
-	exe, err := executable()
+	exe, err := Executable()
 	if err != nil {
 		return 0, reply, err
 	}
@@ -172,8 +172,8 @@ func checkParent(args []string) error {
 	return nil
 }
 
-// executable returns the file of this process's program, or the program as it runs if the file is gone.
-func executable() (string, error) {
+// Executable returns the file of this process's program, or the program as it runs if the file is gone.
+func Executable() (string, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return "", err

@@ -5,6 +5,7 @@ package sshd
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/forward/permit"
 )
 
 // AcceptKey returns why a key or certificate does not get in, or nil. Only an error that wraps
@@ -53,7 +55,31 @@ func (p *Policy) Restrict(allowed *auth.Permissions) *auth.Permissions {
 	restricted.Command = cmp.Or(p.command, restricted.Command)
 	restricted.NoPTY = restricted.NoPTY || p.noTerminal
 	restricted.Verified = restricted.Verified || slices.Contains(p.keyOptions, "verify-required")
+	restricted.Forward = restricted.Forward.And(p.forwards())
 	return &restricted
+}
+
+// forwards returns what the policy permits to forward.
+func (p *Policy) forwards() permit.Rules {
+	rules := p.forward
+	if p.opens != nil && !slices.Contains(p.opens, "any") {
+		rules.Dials = []permit.List{p.opens}
+	}
+	if p.listens != nil && !slices.Contains(p.listens, "any") {
+		rules.Listens = []permit.List{p.listens}
+	}
+	if p.noForward {
+		rules.Refuse()
+	}
+	if p.gateway != "no" {
+		rules.Gateway = p.gateway
+	}
+	mask, err := strconv.ParseUint(p.mask, 8, 9)
+	if err == nil {
+		rules.Mask = fs.FileMode(mask)
+	}
+	rules.Unlink = !p.noUnlink
+	return rules
 }
 
 // MaxTries is how many keys a client may try in vain.

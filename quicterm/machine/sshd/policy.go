@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/quicterm/quicterm/quicterm/auth"
+	"github.com/quicterm/quicterm/quicterm/forward/permit"
 )
 
 // A Policy is what settings allow a login: those of sshd, or the daemon's own where no sshd's hold.
@@ -41,6 +42,11 @@ type Policy struct {
 	algorithms              string
 	minRSA                  int      // bits
 	revokedKeys             []string // files
+
+	forward             permit.Rules
+	opens, listens      []string // nil for any
+	noForward, noUnlink bool
+	gateway, mask       string
 
 	revoked *revokedFiles
 	unnamed error // why the client's name is not known, if the settings may depend on it
@@ -75,7 +81,7 @@ func Parse(output []byte) (*Policy, error) {
 
 func newPolicy() *Policy {
 	return &Policy{
-		keys: true, methods: []string{"any"}, maxTries: math.MaxInt, revoked: new(revokedFiles),
+		keys: true, methods: []string{"any"}, maxTries: math.MaxInt, revoked: new(revokedFiles), noUnlink: true,
 	}
 }
 
@@ -100,8 +106,9 @@ func (p *Policy) CheckPatterns() error {
 
 // The kinds of settings whose values are no plain text, number, yes or no, or one of a list.
 type (
-	not   *bool     // yes means no
-	words *[]string // all on one line
+	not   *bool                         // yes means no
+	words *[]string                     // all on one line
+	local struct{ local, remote *bool } // what may not be forwarded, from the side of the client
 )
 
 // items are the settings that count for logins by key, with where their values go.
@@ -133,7 +140,17 @@ var items = map[string]func(*Policy) any{
 	"authorizedprincipalsfile":    func(p *Policy) any { return &p.Sources.Principals },
 	"authorizedprincipalscommand": func(p *Policy) any { return &p.Sources.PrincipalsProgram },
 	"casignaturealgorithms":       func(p *Policy) any { return &p.Sources.CAAlgorithms },
-	"strictmodes":                 func(p *Policy) any { return not(&p.Sources.Lax) },
+	"allowtcpforwarding":          func(p *Policy) any { return local{&p.forward.NoDial, &p.forward.NoListen} },
+	"allowstreamlocalforwarding": func(p *Policy) any {
+		return local{&p.forward.NoDialSocket, &p.forward.NoListenSocket}
+	},
+	"disableforwarding":     func(p *Policy) any { return &p.noForward },
+	"permitopen":            func(p *Policy) any { return words(&p.opens) },
+	"permitlisten":          func(p *Policy) any { return words(&p.listens) },
+	"gatewayports":          func(p *Policy) any { return &p.gateway },
+	"streamlocalbindmask":   func(p *Policy) any { return &p.mask },
+	"streamlocalbindunlink": func(p *Policy) any { return not(&p.noUnlink) },
+	"strictmodes":           func(p *Policy) any { return not(&p.Sources.Lax) },
 }
 
 // set applies a line. Those that do not count for logins by key are left out.
@@ -156,6 +173,11 @@ func (p *Policy) set(name, value string) (err error) {
 		err = setSwitch(field, value, "yes", "no")
 	case not:
 		err = setSwitch(field, value, "no", "yes")
+	case local:
+		*field.local, *field.remote = value == "no" || value == "remote", value == "no" || value == "local"
+		if !slices.Contains([]string{"yes", "all", "no", "local", "remote"}, value) {
+			err = errors.New("neither yes, no, local nor remote")
+		}
 	case *int:
 		*field, err = strconv.Atoi(value)
 	case *string:

@@ -1,0 +1,157 @@
+package forwards
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/forward"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+// A pipe is a side pipe that is open.
+type pipe struct {
+	attached *client.Session
+	session  *forward.Session
+	done     chan struct{} // closed when err is known
+	err      error
+}
+
+// errEnded is the error of a connection whose side pipe has ended.
+var errEnded = errors.New("the connection to the server has ended")
+
+// open returns the side pipe, which it opens if there is none.
+func (f *Forwards) open(ctx context.Context) (*pipe, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p := f.pipe; p != nil {
+		select {
+		case <-p.done:
+		default:
+			return p, nil
+		}
+	}
+	out, in := io.Pipe()
+	req := &wire.Attach{Forward: true}
+	attach := func() (*client.Session, error) { return f.client.Attach(ctx, req, client.Streams{Stdout: in}) }
+	attached, err := attach()
+	for start := time.Now(); errors.As(err, new(*client.BrokenOffError)) && time.Since(start) < longestPause; {
+		if !f.pause(firstPause) {
+			return nil, errEnded
+		}
+		attached, err = attach()
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &pipe{attached: attached, done: make(chan struct{})}
+	f.work.Go(func() {
+		_, err := attached.Run(context.Background())
+		p.err = err
+		if err == nil {
+			p.err = errEnded
+		}
+		close(p.done)
+		out.CloseWithError(errEnded)
+		in.Close()
+	})
+	if !attached.Forwards() {
+		attached.Part()
+		return nil, errors.New("the server is too old to forward connections")
+	}
+	if p.session, err = forward.NewSession(out, input{attached}, true); err != nil {
+		attached.Part()
+		return nil, err
+	}
+	f.pipe = p
+	f.work.Go(func() {
+		for {
+			stream, err := p.session.Accept()
+			if err != nil {
+				return
+			}
+			f.work.Go(func() { f.connect(stream) })
+		}
+	})
+	return p, nil
+}
+
+// leave ends a side pipe, and what it forwards.
+func (p *pipe) leave() {
+	p.attached.Part()
+	<-p.done
+	p.session.Close()
+}
+
+// An input is that of a side pipe's program.
+type input struct{ *client.Session }
+
+// Close implements [io.Closer].
+func (i input) Close() error {
+	i.Part()
+	return nil
+}
+
+// keep opens the side pipe again when it has ended, for as long as something needs it: an hour without its client ends
+// one.
+func (f *Forwards) keep() {
+	pause := firstPause
+	for {
+		f.mu.Lock()
+		p := f.pipe
+		f.mu.Unlock()
+		if p != nil {
+			select {
+			case <-f.life.Done():
+				return
+			case <-p.done:
+			}
+		}
+		if !f.pause(pause) {
+			return
+		}
+		again, err := f.open(f.life)
+		switch {
+		case err == nil && again != p:
+			pause = firstPause
+			f.listenThere(f.life, again)
+		case refused(err):
+			f.gaveUp <- err
+			return
+		case err != nil:
+			f.config.Log.Debug("no side pipe", "error", err)
+			pause = min(2*pause, longestPause)
+		}
+	}
+}
+
+// refused reports whether an error says that the server lets this client forward nothing, now and later.
+func refused(err error) bool {
+	return errors.As(err, new(*wire.Error)) || errors.As(err, new(*client.DeniedError)) ||
+		errors.As(err, new(*client.WithdrawnError)) || errors.Is(err, client.ErrNoKeys)
+}
+
+// Wait waits until the server lets this client forward no more, or the context ends, and returns why.
+func (f *Forwards) Wait(ctx context.Context) error {
+	select {
+	case err := <-f.gaveUp:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// read reads the message in front of a stream.
+func read(stream *forward.Stream, v wire.Body) error {
+	m, err := wire.Read(stream, wire.MaxAnswer)
+	if err != nil {
+		return errEnded
+	}
+	refusal := new(wire.Error)
+	if m.Decode(refusal) == nil {
+		return refusal
+	}
+	return m.Decode(v)
+}

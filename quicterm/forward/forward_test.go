@@ -1,0 +1,361 @@
+package forward
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/forward/permit"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const patience = time.Minute
+
+// A pair is a client at a server.
+type pair struct {
+	t      *testing.T
+	client *Session
+	served chan error
+	stop   func()
+}
+
+func newPair(t *testing.T, rules permit.Rules) *pair {
+	t.Helper()
+	up, down := newPipe(), newPipe()
+	p := &pair{t: t, served: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { p.served <- Serve(ctx, up, down, rules) }()
+	var err error
+	if p.client, err = NewSession(down, up, true); err != nil {
+		t.Fatal(err)
+	}
+	p.stop = cancel
+	t.Cleanup(func() {
+		p.client.Close()
+		select {
+		case <-p.served:
+		case <-time.After(patience):
+			t.Error("the server does not end")
+		}
+		cancel()
+	})
+	return p
+}
+
+// newPipe returns a pipe of the system: it has a buffer.
+func newPipe() *duplex {
+	r, w, err := os.Pipe()
+	if err != nil {
+		panic(err)
+	}
+	return &duplex{r, w}
+}
+
+type duplex struct{ r, w *os.File }
+
+func (d *duplex) Read(b []byte) (int, error)  { return d.r.Read(b) }
+func (d *duplex) Write(b []byte) (int, error) { return d.w.Write(b) }
+func (d *duplex) Close() error                { return errors.Join(d.w.Close(), d.r.Close()) }
+
+// ask opens a stream with a message, and returns it with the answer.
+func (p *pair) ask(m wire.Body) (*Stream, wire.Message) {
+	p.t.Helper()
+	s, err := p.client.Open(context.Background())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	s.SetDeadline(time.Now().Add(patience))
+	if err := wire.Send(s, m); err != nil {
+		p.t.Fatal(err)
+	}
+	answer, err := wire.Read(s, maxMessage)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return s, answer
+}
+
+// wantRefusal checks why a message is refused.
+func (p *pair) wantRefusal(m wire.Body, why string) {
+	p.t.Helper()
+	s, answer := p.ask(m)
+	defer s.Reset()
+	refusal := new(wire.Error)
+	if err := answer.Decode(refusal); err != nil || !strings.Contains(refusal.Text, why) {
+		p.t.Errorf("%+v: %q, %v; want %q", m, refusal.Text, err, why)
+	}
+}
+
+// listen returns the address of a listener, and calls f with each connection.
+func listen(t *testing.T, f func(*net.TCPConn)) (port uint16) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go f(c.(*net.TCPConn))
+		}
+	}()
+	return uint16(l.Addr().(*net.TCPAddr).Port)
+}
+
+// Each way of a connection ends alone.
+func TestHalfClose(t *testing.T) {
+	p := newPair(t, permit.Rules{})
+	port := listen(t, func(c *net.TCPConn) {
+		defer c.Close()
+		got, _ := io.ReadAll(c)
+		c.Write(append([]byte("got "), got...))
+	})
+	s, _ := p.ask(&wire.Dial{Host: "127.0.0.1", Port: port})
+	io.WriteString(s, "all")
+	s.CloseWrite()
+	if got, err := io.ReadAll(s); string(got) != "got all" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	// The answer comes also if the target has closed its connection before it had all.
+	port = listen(t, func(c *net.TCPConn) {
+		io.WriteString(c, "enough")
+		c.CloseWrite()
+		c.CloseRead()
+	})
+	s, _ = p.ask(&wire.Dial{Host: "127.0.0.1", Port: port})
+	if got, err := io.ReadAll(s); string(got) != "enough" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	s.Reset()
+}
+
+// An error of a connection is one of the stream, and the other way round.
+func TestReset(t *testing.T) {
+	p := newPair(t, permit.Rules{})
+	ended := make(chan error, 1)
+	port := listen(t, func(c *net.TCPConn) {
+		if _, err := io.ReadFull(c, make([]byte, 1)); err == nil {
+			c.SetLinger(0)
+			c.Close()
+			return
+		}
+		_, err := c.Read(make([]byte, 1))
+		ended <- err
+	})
+	s, _ := p.ask(&wire.Dial{Host: "127.0.0.1", Port: port})
+	io.WriteString(s, "x")
+	if _, err := s.Read(make([]byte, 1)); err == nil || err == io.EOF {
+		t.Errorf("after the target's reset: %v", err)
+	}
+	s, _ = p.ask(&wire.Dial{Host: "127.0.0.1", Port: port})
+	s.Reset()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Error("the target does not hear of a reset")
+	}
+}
+
+// Streams that nobody reads hold up no others, up to the limit of all.
+func TestStalled(t *testing.T) {
+	p := newPair(t, permit.Rules{})
+	chunk := make([]byte, 64<<10)
+	flood := listen(t, func(c *net.TCPConn) {
+		defer c.Close()
+		for {
+			if _, err := c.Write(chunk); err != nil {
+				return
+			}
+		}
+	})
+	echo := listen(t, func(c *net.TCPConn) {
+		io.Copy(c, c)
+		c.Close()
+	})
+	for range 8 {
+		s, _ := p.ask(&wire.Dial{Host: "127.0.0.1", Port: flood})
+		defer s.Reset()
+	}
+	for range 20 {
+		s, _ := p.ask(&wire.Dial{Host: "127.0.0.1", Port: echo})
+		io.WriteString(s, "one")
+		s.CloseWrite()
+		if got, err := io.ReadAll(s); string(got) != "one" || err != nil {
+			t.Fatalf("beside those: %q, %v", got, err)
+		}
+		s.Reset()
+	}
+	m := p.client.meter
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.total > maxUnread || len(m.unread) != 8 {
+		t.Errorf("%d streams with %d bytes are kept", len(m.unread), m.total)
+	}
+}
+
+// Of what was not read, no more is kept than the limit, however many streams there are.
+func TestUnreadIsBounded(t *testing.T) {
+	p := newPair(t, permit.Rules{})
+	chunk := make([]byte, firstWindow)
+	flood := listen(t, func(c *net.TCPConn) {
+		defer c.Close()
+		c.Write(chunk)
+		io.Copy(io.Discard, c)
+	})
+	var streams []*Stream
+	for range maxUnread/firstWindow + 20 {
+		s, err := p.client.Open(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		wire.Send(s, &wire.Dial{Host: "127.0.0.1", Port: flood})
+		streams = append(streams, s)
+	}
+	total := func() int {
+		m := p.client.meter
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.total
+	}
+	for start := time.Now(); total() < maxUnread; time.Sleep(time.Millisecond) {
+		if time.Since(start) > patience {
+			t.Fatalf("%d bytes came", total())
+		}
+	}
+	if n := total(); n > maxUnread+maxFrame {
+		t.Errorf("%d bytes are kept", n)
+	}
+	var wg sync.WaitGroup
+	for _, s := range streams { // and they come when there is room
+		wg.Go(func() {
+			defer s.Reset()
+			s.SetDeadline(time.Now().Add(patience))
+			_, err := wire.Read(s, maxMessage)
+			if err == nil {
+				_, err = io.ReadFull(s, make([]byte, len(chunk)))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestRefusals(t *testing.T) {
+	dead := listen(t, nil)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := uint16(l.Addr().(*net.TCPAddr).Port)
+	l.Close()
+	p := newPair(t, permit.Rules{Dials: []permit.List{{"127.0.0.1:*", "no.such.host.invalid:1"}}, Listens: []permit.List{{"1234"}}})
+	p.wantRefusal(&wire.Dial{Host: "127.0.0.1", Port: nobody}, "connection refused")
+	p.wantRefusal(&wire.Dial{Host: "localhost", Port: nobody}, "a connection to localhost:")
+	p.wantRefusal(&wire.Dial{Path: "/run/x"}, "the unix socket /run/x is not permitted")
+	p.wantRefusal(&wire.Listen{Host: "localhost", Port: 1235}, "a listener at localhost:1235 is not permitted")
+	p.wantRefusal(&wire.Listen{Host: "localhost"}, "a listener at localhost:0 is not permitted")
+	p.wantRefusal(&wire.Listen{Path: "/run/x"}, "the unix socket /run/x is not permitted")
+	p.wantRefusal(&wire.List{}, "does not know")
+	p = newPair(t, permit.Rules{})
+	p.wantRefusal(&wire.Listen{Host: "127.0.0.1", Port: dead}, "address already in use")
+	p.wantRefusal(&wire.Dial{Path: filepath.Join(t.TempDir(), "none")}, "no such file")
+}
+
+// A listener ends with its stream, and a unix socket of one with the server.
+func TestListenersEnd(t *testing.T) {
+	p := newPair(t, permit.Rules{})
+	s, answer := p.ask(&wire.Listen{Host: "localhost", ID: 3})
+	at := new(wire.Listening)
+	if err := answer.Decode(at); err != nil || at.Port == 0 || !at.Loopback {
+		t.Fatalf("%+v, %v", at, err)
+	}
+	address := permit.Join("127.0.0.1", at.Port)
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "here")
+	accepted, err := p.client.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := new(wire.Accepted)
+	m, err := wire.Read(accepted, maxMessage)
+	if err = errors.Join(err, m.Decode(first)); err != nil || first.ID != 3 {
+		t.Errorf("%+v, %v", first, err)
+	}
+	if got := make([]byte, 4); !bytes.Equal(got[:must(io.ReadFull(accepted, got))], []byte("here")) {
+		t.Errorf("it brings %q", got)
+	}
+	s.Reset()
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		if c, err := net.Dial("tcp", address); err != nil {
+			break
+		} else if c.Close(); time.Since(start) > patience {
+			t.Fatal("the listener does not end")
+		}
+	}
+	socket := filepath.Join(t.TempDir(), "socket")
+	p.ask(&wire.Listen{Path: socket})
+	if _, err := os.Stat(socket); err != nil {
+		t.Error(err)
+	}
+	p.stop()
+	p.served <- <-p.served
+	if _, err := os.Stat(socket); err == nil {
+		t.Error("the socket is left")
+	}
+}
+
+func must(n int, _ error) int { return n }
+
+// Whatever comes by the pipe, the meter keeps a bounded number of streams, and all of its bytes pass.
+func FuzzMeter(f *testing.F) {
+	f.Add([]byte{0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 0, 1, 0, 4, 0, 0, 0, 2, 0, 0, 0, 0}, uint8(5))
+	f.Add(bytes.Repeat([]byte{0, 1, 0, 1, 1}, 40), uint8(3))
+	f.Fuzz(func(t *testing.T, b []byte, step uint8) {
+		m := newMeter(bytes.NewReader(b), true)
+		m.end() // nobody reads the streams here
+		var got []byte
+		piece := make([]byte, int(step)+1)
+		for {
+			n, err := m.Read(piece)
+			got = append(got, piece[:n]...)
+			if err != nil {
+				break
+			}
+		}
+		if !bytes.Equal(got, b) {
+			t.Errorf("%d of %d bytes have passed", len(got), len(b))
+		}
+		sum := 0
+		for id, n := range m.unread {
+			m.read(id, 0)
+			sum += n
+		}
+		if sum != m.total {
+			t.Errorf("%d bytes of streams, %d of all", sum, m.total)
+		}
+		for id := range m.unread {
+			m.forget(id)
+		}
+		if m.total != 0 {
+			t.Errorf("%d bytes are left", m.total)
+		}
+	})
+}

@@ -1,0 +1,180 @@
+// Package forward moves the connections of a side pipe: a pipe whose program is `qtd forward`. It has the server's end,
+// and what both ends share: the streams, one for each connection, and how one is joined to the connection. Section 5.10
+// of SPEC.md says which messages are in front of a stream.
+package forward
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-yamux/v5"
+)
+
+const (
+	// maxStreams bounds the connections that are open at a time, for each end that opens some.
+	maxStreams = 4096
+
+	// maxUnread bounds the bytes of all streams that came by the pipe and were not read. An end that has as many reads
+	// the pipe no more. maxWindow bounds those of one stream: as many as the pipe has under way.
+	maxUnread = 64 << 20
+	maxWindow = 4 << 20
+
+	// maxFrame bounds what a stream sends at once, so that the others get their turns.
+	maxFrame = 32 << 10
+
+	// never is a time limit of yamux that must not end a session: an outage may last.
+	never = 10 * 365 * 24 * time.Hour
+
+	// rttInterval is how often a session measures its round trip, by which windows grow.
+	rttInterval = 15 * time.Minute
+)
+
+// A Session is an end of a side pipe. It is safe for concurrent use.
+type Session struct {
+	mux     *yamux.Session
+	meter   *meter
+	opening sync.Mutex
+}
+
+// A Stream is a connection of a session.
+type Stream struct {
+	*yamux.Stream
+	meter *meter
+}
+
+// NewSession returns an end of a side pipe that reads and writes in order and without loss. Close closes both. One of
+// the ends is the client.
+func NewSession(r io.ReadCloser, w io.WriteCloser, client bool) (*Session, error) {
+	m := newMeter(r, client)
+	config := &yamux.Config{
+		AcceptBacklog: 256, PingBacklog: 8, MeasureRTTInterval: rttInterval, ConnectionWriteTimeout: never,
+		MaxIncomingStreams: maxStreams, InitialStreamWindowSize: firstWindow, MaxStreamWindowSize: maxWindow,
+		LogOutput: io.Discard, ReadBufSize: maxFrame, MaxMessageSize: maxFrame,
+	}
+	make := yamux.Server
+	if client {
+		make = yamux.Client
+	}
+	mux, err := make(&conn{m, r, w}, config, m.windows.span)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{mux: mux, meter: m}, nil
+}
+
+// Open opens a stream. It does not wait for the other end.
+func (s *Session) Open(ctx context.Context) (*Stream, error) {
+	if s.mux.NumStreams() >= maxStreams {
+		return nil, fmt.Errorf("there are %d connections already", maxStreams)
+	}
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	stream, err := s.mux.OpenStream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.meter.open(stream.StreamID())
+	return &Stream{stream, s.meter}, nil
+}
+
+// Accept waits for a stream that the other end opens.
+func (s *Session) Accept() (*Stream, error) {
+	stream, err := s.mux.AcceptStream()
+	if err != nil {
+		return nil, err
+	}
+	return &Stream{stream, s.meter}, nil
+}
+
+// Ended is closed when the session has ended.
+func (s *Session) Ended() <-chan struct{} { return s.mux.CloseChan() }
+
+// Close ends the session, and all of its streams.
+func (s *Session) Close() { s.mux.Close() }
+
+// Read implements [io.Reader].
+func (s *Stream) Read(b []byte) (int, error) {
+	n, err := s.Stream.Read(b)
+	s.meter.read(s.StreamID(), n)
+	return n, err
+}
+
+// Reset ends the stream, which the other end takes for an error unless both have ended what they send.
+func (s *Stream) Reset() {
+	s.Stream.Reset()
+	s.meter.forget(s.StreamID())
+}
+
+// A conn is the pipe in the form that yamux takes.
+type conn struct {
+	*meter
+	r io.Closer
+	w io.WriteCloser
+}
+
+func (c *conn) Write(b []byte) (int, error) { return c.w.Write(b) }
+
+func (c *conn) Close() error {
+	c.meter.end()
+	c.w.Close()
+	return c.r.Close()
+}
+
+func (*conn) LocalAddr() net.Addr              { return nil }
+func (*conn) RemoteAddr() net.Addr             { return nil }
+func (*conn) SetDeadline(time.Time) error      { return nil }
+func (*conn) SetReadDeadline(time.Time) error  { return nil }
+func (*conn) SetWriteDeadline(time.Time) error { return nil }
+
+// windows bound what all streams of a session may have under way beyond their first windows, which each has. What was
+// not read in all of them, the meter bounds.
+type windows struct {
+	mu   sync.Mutex
+	used int
+}
+
+// firstWindow is the window with which each stream of yamux begins.
+const firstWindow = 256 << 10
+
+type span struct {
+	of   *windows
+	used int // guarded by of.mu
+}
+
+func (w *windows) span() (yamux.MemoryManager, error) { return &span{of: w}, nil }
+
+// ReserveMemory implements [yamux.MemoryManager].
+func (s *span) ReserveMemory(size int, priority uint8) error {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	if priority == math.MaxUint8 {
+		return nil // its first window
+	}
+	if s.of.used+size > maxUnread {
+		return fmt.Errorf("the windows take %d bytes already", s.of.used)
+	}
+	s.used += size
+	s.of.used += size
+	return nil
+}
+
+// ReleaseMemory implements [yamux.MemoryManager].
+func (s *span) ReleaseMemory(size int) {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	s.used -= size
+	s.of.used -= size
+}
+
+// Done implements [yamux.MemoryManager].
+func (s *span) Done() {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	s.of.used -= s.used
+	s.used = 0
+}

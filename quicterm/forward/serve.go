@@ -1,0 +1,224 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/quicterm/quicterm/quicterm/forward/permit"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// dialTime bounds how long a server tries to reach a target: as long as Linux does.
+	dialTime = 2 * time.Minute
+
+	// maxMessage bounds the message in front of a stream, in bytes: names, and the path of a socket.
+	maxMessage = 4 << 10
+
+	// maxListeners bounds the listeners of a side pipe. Each may have an address of IPv4 and one of IPv6.
+	maxListeners = 256
+
+	// acceptPause is the time before a listener accepts again after an error, for instance for want of descriptors.
+	acceptPause = 100 * time.Millisecond
+)
+
+// A server is the server's end of a side pipe.
+type server struct {
+	life    context.Context
+	session *Session
+	rules   permit.Rules
+	work    sync.WaitGroup
+	places  chan struct{} // of listeners
+}
+
+// Serve does what the client at a side pipe asks for, as far as the rules permit it, until the client or the context
+// ends. When it returns, it listens nowhere any more.
+func Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser, rules permit.Rules) error {
+	session, err := NewSession(r, w, false)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, session.Close)()
+	life, end := context.WithCancel(ctx)
+	defer end()
+	s := &server{life: life, session: session, rules: rules, places: make(chan struct{}, maxListeners)}
+	for {
+		stream, err := session.Accept()
+		if err != nil {
+			session.Close()
+			end()
+			s.work.Wait()
+			return nil // the client has left
+		}
+		s.work.Go(func() { s.serve(stream) })
+	}
+}
+
+func (s *server) serve(stream *Stream) {
+	m, err := wire.Read(stream, maxMessage)
+	if err != nil {
+		stream.Reset()
+		return
+	}
+	var dial wire.Dial
+	var listen wire.Listen
+	switch {
+	case m.Decode(&dial) == nil:
+		s.dial(stream, &dial)
+	case m.Decode(&listen) == nil:
+		s.listen(stream, &listen)
+	default:
+		refuse(stream, errors.New("the server does not know what is asked for: it may be older than this client"))
+	}
+}
+
+// refuse ends a stream with the reason.
+func refuse(stream *Stream, err error) {
+	wire.Send(stream, &wire.Error{Text: Reason(err)})
+	stream.CloseWrite()
+	io.Copy(io.Discard, stream) // what the client has sent already, until it has the reason
+	stream.Reset()
+}
+
+func (s *server) dial(stream *Stream, req *wire.Dial) {
+	network, address, err := "tcp", net.JoinHostPort(req.Host, strconv.Itoa(int(req.Port))), error(nil)
+	if req.Path != "" {
+		network, address, err = "unix", req.Path, s.rules.Socket(false, req.Path)
+	} else {
+		err = s.rules.Dial(req.Host, req.Port)
+	}
+	var c net.Conn
+	if err == nil {
+		c, err = (&net.Dialer{Timeout: dialTime}).DialContext(s.life, network, address)
+	}
+	if err != nil {
+		refuse(stream, err)
+		return
+	}
+	if err := wire.Send(stream, &wire.Done{}); err != nil {
+		stream.Reset()
+		c.Close()
+		return
+	}
+	Join(stream, c.(Conn), nil)
+}
+
+func (s *server) listen(stream *Stream, req *wire.Listen) {
+	select {
+	case s.places <- struct{}{}:
+		defer func() { <-s.places }()
+	default:
+		refuse(stream, errors.New("there are too many listeners"))
+		return
+	}
+	listeners, err := s.open(req)
+	if err != nil {
+		refuse(stream, err)
+		return
+	}
+	answer := new(wire.Listening)
+	for _, l := range listeners {
+		defer l.Close()
+		if t, ok := l.Addr().(*net.TCPAddr); ok {
+			answer.Port, answer.Loopback = uint16(t.Port), t.IP.IsLoopback()
+		}
+	}
+	if wire.Send(stream, answer) != nil {
+		return
+	}
+	for _, l := range listeners {
+		s.work.Go(func() { s.accept(l, req.ID) })
+	}
+	io.Copy(io.Discard, stream) // the listener ends with it
+	stream.Reset()
+}
+
+// open returns the listeners that a client asks for, at one address at least.
+func (s *server) open(req *wire.Listen) (listeners []net.Listener, err error) {
+	if req.Path != "" {
+		l, err := s.openSocket(req.Path)
+		if err != nil {
+			return nil, err
+		}
+		return []net.Listener{l}, nil
+	}
+	if err := s.rules.Listen(req.Host, req.Port); err != nil {
+		return nil, err
+	}
+	port := int(req.Port)
+	for _, host := range s.rules.Bind(req.Host) {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		switch {
+		case err == nil:
+			port = l.Addr().(*net.TCPAddr).Port // the others have the same, if it is any
+			listeners = append(listeners, l)
+		case len(listeners) == 0: // a machine may have no IPv6
+			return nil, err
+		}
+	}
+	return listeners, nil
+}
+
+func (s *server) openSocket(path string) (net.Listener, error) {
+	if err := s.rules.Socket(true, path); err != nil {
+		return nil, err
+	}
+	if info, err := os.Lstat(path); err == nil && s.rules.Unlink && info.Mode()&fs.ModeSocket != 0 {
+		os.Remove(path)
+	}
+	return net.Listen("unix", path)
+}
+
+// accept opens a stream for each connection to a listener, until that is closed.
+func (s *server) accept(l net.Listener, id uint32) {
+	for {
+		c, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			time.Sleep(acceptPause)
+			continue
+		}
+		stream, err := s.session.Open(s.life)
+		if err != nil {
+			Abort(c)
+			continue
+		}
+		s.work.Go(func() {
+			if wire.Send(stream, &wire.Accepted{ID: id}) != nil {
+				stream.Reset()
+				Abort(c)
+				return
+			}
+			Join(stream, c.(Conn), nil)
+		})
+	}
+}
+
+// Reason returns what is wrong with an address, without the names of system calls.
+func Reason(err error) string {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		err = many.Unwrap()[0]
+	}
+	if call, ok := errors.AsType[*os.SyscallError](err); ok {
+		return call.Err.Error()
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
+		return "no such host"
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		if op.Timeout() {
+			return "no answer"
+		}
+		return op.Err.Error()
+	}
+	return err.Error()
+}
