@@ -34,6 +34,9 @@ export function guard(terminal: Terminal, element: HTMLElement, signal: AbortSig
 	const forget = () => {
 		field.value = sent = "";
 	};
+	const emptied = () => { // by xterm.js, as it pastes: no key has deleted that
+		if (!field.value) sent = "";
+	};
 	const on = <K extends keyof HTMLElementEventMap>(name: K, act: (event: HTMLElementEventMap[K]) => void) =>
 		element.addEventListener(name, (event) => {
 			if (event.target === field) act(event);
@@ -45,6 +48,7 @@ export function guard(terminal: Terminal, element: HTMLElement, signal: AbortSig
 			named = false;
 			return;
 		}
+		emptied();
 		tell(); // what was typed before it
 		if (!["Shift", "Control", "Alt", "Meta", "CapsLock"].includes(event.key)) {
 			forget();
@@ -69,6 +73,7 @@ export function guard(terminal: Terminal, element: HTMLElement, signal: AbortSig
 		});
 	});
 	on("beforeinput", (event) => {
+		emptied();
 		if (event.inputType === "deleteContentBackward" && !field.value && !named) terminal.input("\x7f");
 	});
 	on("input", (event) => {

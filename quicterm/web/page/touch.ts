@@ -1,6 +1,7 @@
 // Fingers on a terminal: they pan and scroll it, also for full-screen programs, change the font with two, and select. A
 // mouse causes none of these events.
 
+import { handles, type Ends } from "./handles";
 import type { Tab } from "./tab";
 import type { Reader } from "./sizing";
 
@@ -28,7 +29,9 @@ export function touchable(tab: Tab, reader: Reader, selected: (text: string) => 
 	let pressing = 0, frame = 0;
 	let rest = 0; // pixels that were moved, and are less than a line
 	let pinched = { apart: 0, font: 0 };
-	let word = { from: 0, to: 0 }; // cells that were pressed, counted from the beginning of the buffer
+	let word: Ends = { from: 0, to: 0 }; // the word that was pressed, or the end of a selection whose other one is dragged
+	let aside: Point = { x: 0, y: 0 }; // where the cell is that is dragged, from the finger
+	const { grip } = handles(terminal);
 
 	/** move moves what is seen by pixels: the part of the screen, then the scrollback or what the program shows. */
 	const move = (x: number, y: number) => {
@@ -117,6 +120,13 @@ export function touchable(tab: Tab, reader: Reader, selected: (text: string) => 
 		last = { x, y, at: event.timeStamp };
 		speed = { x: 0, y: 0 };
 		rest = 0;
+		const dragged = grip(event.target);
+		aside = dragged ? { x: dragged.x - x, y: dragged.y - y } : { x: 0, y: 0 };
+		if (dragged) {
+			doing = "select";
+			word = { from: dragged.stays, to: dragged.stays };
+			return;
+		}
 		doing = "touch";
 		pressing = setTimeout(press, longPress);
 	});
@@ -137,7 +147,7 @@ export function touchable(tab: Tab, reader: Reader, selected: (text: string) => 
 		}
 		if (doing === "select") {
 			last = { x, y, at: event.timeStamp };
-			const at = cellAt(last);
+			const at = cellAt({ x: x + aside.x, y: y + aside.y });
 			select(Math.min(word.from, at), Math.max(word.to, at + 1));
 		} else if (doing === "move") {
 			const passed = Math.max(event.timeStamp - last.at, 1);

@@ -5,12 +5,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 )
 
 // A Page is a page in a window or a tab of a browser.
 type Page struct {
 	*Browser
-	id string
+	id      string
+	fingers int // that touch it
 }
 
 // object is one of JSON.
@@ -22,7 +24,7 @@ func (b *Browser) Open(ctx context.Context, url string) (*Page, error) {
 	if err := b.Call(ctx, "browsingContext.create", object{"type": "window"}, &created); err != nil {
 		return nil, err
 	}
-	p := &Page{b, created.Context}
+	p := &Page{Browser: b, id: created.Context}
 	return p, p.Navigate(ctx, url)
 }
 
@@ -41,9 +43,13 @@ func (p *Page) Reload(ctx context.Context) error {
 	return p.Call(ctx, "browsingContext.reload", object{"context": p.id, "wait": "complete"}, nil)
 }
 
-// Prepare has all pages of the browser run a function before their own scripts.
-func (b *Browser) Prepare(ctx context.Context, function string) error {
-	return b.Call(ctx, "script.addPreloadScript", object{"functionDeclaration": function}, nil)
+// Prepare has all pages of the browser run a function before their own scripts, until undo.
+func (b *Browser) Prepare(ctx context.Context, function string) (undo func(context.Context) error, err error) {
+	var added struct{ Script string }
+	err = b.Call(ctx, "script.addPreloadScript", object{"functionDeclaration": function}, &added)
+	return func(ctx context.Context) error {
+		return b.Call(ctx, "script.removePreloadScript", object{"script": added.Script}, nil)
+	}, err
 }
 
 // Eval stores the value of an expression in the page, which may be a promise.
@@ -105,23 +111,32 @@ func (p *Page) Press(ctx context.Context, keys ...string) error {
 }
 
 // A Point is a place in the page, in its pixels.
-type Point struct{ X, Y int }
-
-// Touch puts a finger on a place, moves it over others, and takes it off after the time in milliseconds.
-func (p *Page) Touch(ctx context.Context, millis int, first Point, over ...Point) error {
-	actions := []object{{"type": "pointerMove", "x": first.X, "y": first.Y}, {"type": "pointerDown", "button": 0}}
-	for _, to := range over {
-		actions = append(actions, object{"type": "pointerMove", "x": to.X, "y": to.Y, "duration": millis / len(over)})
-	}
-	if len(over) == 0 {
-		actions = append(actions, object{"type": "pause", "duration": millis})
-	}
-	actions = append(actions, object{"type": "pointerUp", "button": 0})
-	return p.perform(ctx, object{"type": "pointer", "id": "finger", "parameters": object{"pointerType": "touch"}, "actions": actions})
+type Point struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
 }
 
-func (p *Page) perform(ctx context.Context, source object) error {
-	return p.Call(ctx, "input.performActions", object{"context": p.id, "actions": []object{source}}, nil)
+// Touch has a finger at each of the points, where it was put or has moved, and takes all others off.
+func (p *Page) Touch(ctx context.Context, points ...Point) error {
+	var sources []object
+	for i := range max(p.fingers, len(points)) {
+		actions := []object{{"type": "pointerUp", "button": 0}}
+		if i < len(points) {
+			actions = []object{{"type": "pointerMove", "x": math.Round(points[i].X), "y": math.Round(points[i].Y)}}
+		}
+		if i >= p.fingers {
+			actions = append(actions, object{"type": "pointerDown", "button": 0})
+		}
+		sources = append(sources, object{
+			"type": "pointer", "id": fmt.Sprint("finger", i), "parameters": object{"pointerType": "touch"}, "actions": actions,
+		})
+	}
+	p.fingers = len(points)
+	return p.perform(ctx, sources...)
+}
+
+func (p *Page) perform(ctx context.Context, sources ...object) error {
+	return p.Call(ctx, "input.performActions", object{"context": p.id, "actions": sources}, nil)
 }
 
 // Resize gives the page a size in its pixels.
