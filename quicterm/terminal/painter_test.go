@@ -300,9 +300,10 @@ func TestKeysOfStuckTerminal(t *testing.T) {
 			t.Errorf("%d keys wait for a terminal that takes no output", waiting)
 		}
 		d.mu.Unlock()
+		wantOut("the newest keys", "\x1b[?2026h"+strings.Repeat("x", 79)+"\x1b[79D\x1b[?2026l")
 		d.Write([]byte("$ "))
 		typed("l", 10_001)
-		wantOut("a key after that", "$ \x1b[?2026hl\x1b[?2026l")
+		wantOut("a key after that", "\x1b[?2026h\x1b[79X$ \x1b[?2026l\x1b[D \x1b[?2026hl\x1b[?2026l")
 		d.restore(false)
 	})
 }
