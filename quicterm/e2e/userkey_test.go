@@ -205,10 +205,9 @@ func TestRestrictedVerbs(t *testing.T) {
 	if read.String() != "over\n" || waited.String() != "exit: status 3\n" {
 		t.Errorf("tail: %q; wait: %q", read, waited)
 	}
-	h.Write("authorized_keys", "restrict "+key)
-	refused("free", "may not have a terminal", all...)
-	h.Write("authorized_keys", key)
 	x.Run("echo un''touched", "untouched")
+	h.Write("authorized_keys", "restrict "+key) // which soon ends x
+	refused("free", "may not have a terminal", all...)
 }
 
 // A key with a forced command learns nothing of the sessions of other keys: not from the
