@@ -60,7 +60,7 @@ func TestNotifications(t *testing.T) {
 	d := newDesk(t, bidi.Chromium)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	defer cancel()
-	if err := d.browser.Prepare(ctx, subscribed); err != nil {
+	if _, err := d.browser.Prepare(ctx, subscribed); err != nil {
 		t.Fatal(err)
 	}
 	page := strings.Replace(d.proxied(t), "127.0.0.1", "localhost", 1) // which qt web has not
