@@ -97,16 +97,6 @@ func (v *view) click(selector string) {
 	}, func() string { return "the page does not show " + selector + "; status: " + v.status() })
 }
 
-// look opens a page in a browser that the test closes.
-func (d *desk) look(t *testing.T, from *view, to string) *view {
-	t.Helper()
-	page, err := d.browser.Open(from.ctx, to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &view{t, d, page, from.ctx}
-}
-
 // call gives the device a name that no other test's has, whose account is the same one.
 func (v *view) call() (name string) {
 	v.t.Helper()
@@ -123,9 +113,7 @@ func playEnter(t *testing.T, d *desk) {
 	page := d.proxied(t)
 	v, _ := d.prompt(t)
 	link := v.scan(page)
-	phone := &desk{machine: d.machine, kind: d.kind, profile: filepath.Join(d.dir, "phone")}
-	phone.open(t)
-	p := phone.look(t, v, link)
+	p := d.visit(t, link)
 	name := regexp.MustCompile(` on \w+$`)
 	p.until(func() bool {
 		return name.MatchString(eval[string](p, `document.getElementById("enter-name")?.value ?? ""`))
@@ -143,21 +131,23 @@ func playEnter(t *testing.T, d *desk) {
 	p.await(`[#$%>] ?$`)
 	p.enter("echo $((6*7))\r")
 	p.await(`(?m)^42`)
-	phone.browser.Close()
+	own := eval[string](p, `document.querySelector("#tabs button").textContent`)
 
 	thief := d.visit(t, link)
 	thief.click("#enter button[value=once]")
 	thief.awaitStatus("good once")
 
-	phone.open(t)
-	p = phone.look(t, v, page)
+	d.browser.Close()
+	d.open(t)
+	p = d.visit(t, page)
 	p.until(func() bool { return eval[int](p, `document.querySelectorAll("#list li").length`) == 2 },
 		func() string { return "the list does not show both sessions; status: " + p.status() })
-	p.click("#list li button")
+	p.do(p.page.Eval(p.ctx, fmt.Sprintf(`void [...document.querySelectorAll("#list li button")]
+		.find((button) => button.querySelector("b").textContent === %q).click()`, own), nil))
 	p.await(`(?m)^42`)
 	d.run(t, "revoke", called, ".")
 	p.awaitStatus("withdrawn|revoked")
-	v.do(p.page.Reload(p.ctx))
+	p.do(p.page.Reload(p.ctx))
 	p.click("#list button[value=new]")
 	p.awaitStatus("gets in no more")
 }

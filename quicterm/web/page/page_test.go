@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,6 +43,11 @@ func playPrograms(t *testing.T, d *desk) {
 	v.enter("100Gohello" + bidi.Escape + ":set nu\r")
 	v.await(`101 hello`)
 	v.wantSame(v.session(), "0")
+	v.do(v.page.Resize(v.ctx, 700, 400))
+	v.do(v.page.Press(v.ctx, bidi.Control, "f"))
+	v.wantSame(v.session(), "0")
+	v.do(v.page.Resize(v.ctx, 1000, 700))
+	v.wantSame(v.session(), "0")
 	v.enter(":q!\r")
 	v.await(`(?m)^\$$`)
 	v.enter("less f\r")
@@ -50,6 +56,15 @@ func playPrograms(t *testing.T, d *desk) {
 	v.await(`\n300\n`)
 	v.wantSame(v.session(), "0")
 	v.enter("q")
+	v.await(`(?m)^\$$`)
+	v.wantSame(v.session(), "100")
+	v.enter("HTOPRC=htoprc htop -d 100\r") // it draws every 10 seconds
+	v.await(`PID +USER`)
+	v.wantSame(v.session(), "0")
+	v.enter("h")
+	v.await(`Press any key`)
+	v.wantSame(v.session(), "0")
+	v.enter("qq")
 	v.await(`(?m)^\$$`)
 	v.wantSame(v.session(), "100")
 }
@@ -68,19 +83,28 @@ func playRestart(t *testing.T, d *desk) {
 	v.wantSame(v.session(), "0")
 }
 
-// Output of a time without a network is there afterwards. The relay that does not run is one.
-func playOffline(t *testing.T, d *desk) {
-	v, r := d.prompt(t)
-	v.enter("for i in $(seq 100); do echo line $i; sleep 0.02; done; echo en''d\r")
-	v.await("line 20")
+// leave leaves a page without a network while other scenarios are played in its browser, and returns what comes back to it: the
+// output of that time is there then. The relay that does not run is the network. At least 30 seconds pass.
+func leave(t *testing.T, d *desk) (back func(*testing.T, *desk)) {
+	alone := &desk{machine: newMachine(t), kind: d.kind, browser: d.browser}
+	left, r := alone.prompt(t)
+	left.enter("for i in $(seq 300); do echo line $i; sleep 0.1; done; echo en''d\r")
+	left.await("line 2")
 	r.cmd.Process.Signal(syscall.SIGSTOP)
-	v.enter("\r") // to which there is no answer, soon
-	v.awaitStatus("since")
-	time.Sleep(time.Second) // it is away, and nothing is to happen
-	r.cmd.Process.Signal(syscall.SIGCONT)
-	v.await(`(?m)^end`)
-	v.awaitStatus(`^$`)
-	v.wantSame(v.session(), "500")
+	began := time.Now()
+	left.enter("\r") // to which there is no answer, soon
+	return func(t *testing.T, _ *desk) {
+		v := &view{t, alone, left.page, left.ctx}
+		v.awaitStatus("since")
+		time.Sleep(time.Until(began.Add(30 * time.Second)))
+		if strings.Contains(v.text(), "line 300") {
+			t.Error("the page has a network")
+		}
+		r.cmd.Process.Signal(syscall.SIGCONT)
+		v.await(`(?m)^end`)
+		v.awaitStatus(`^$`)
+		v.wantSame(v.session(), "500")
+	}
 }
 
 // Two sessions are in two tabs.
@@ -121,14 +145,82 @@ func playHistory(t *testing.T, d *desk) {
 	}
 }
 
-// More output than a terminal can show at once comes whole.
+// More output than a terminal can show at once comes whole, and can be interrupted.
 func playFlood(t *testing.T, d *desk) {
 	v, _ := d.prompt(t)
-	began := time.Now()
-	v.enter("seq 250000; echo en''d\r") // 1.6 MB
-	v.await(`(?m)^end`)
-	t.Logf("1.6 MB: %v", time.Since(began).Round(time.Millisecond))
+	took := func(what string, play func()) {
+		began := time.Now()
+		play()
+		t.Logf("%s: %v", what, time.Since(began).Round(time.Millisecond))
+	}
+	took("50 MB", func() {
+		v.enter("yes $(printf %099d 7) | head -c 50000000; echo en''d\r")
+		v.await(`(?m)^end`)
+	})
 	v.wantSame(v.session(), "1000")
+	v.enter("yes flood\r")
+	v.await(`(?m)^flood\s*\nflood`)
+	took("Ctrl-C", func() {
+		v.do(v.page.Press(v.ctx, bidi.Control, "c"))
+		v.await(`\^C\s*\n\$$`)
+	})
+	v.wantSame(v.session(), "1000")
+}
+
+// What keys of other layouts have reaches the program once.
+func playKeyboards(t *testing.T, d *desk) {
+	v, _ := d.prompt(t)
+	v.enter("printf now; cat\r") // whose terminal knows no locale
+	v.await(`(?m)^now`)
+	const letters = "äöüÄÖÜß€µ@[]{}|~é²èçàùŒœñ¥日本かな"
+	v.enter(letters + "\r")
+	v.await(`(?m)^now` + regexp.QuoteMeta(letters) + `\s*\n` + regexp.QuoteMeta(letters) + `\s*$`)
+	if d.kind != bidi.Chromium { // other browsers have no command for the rest
+		return
+	}
+	for _, text := range []string{"n", "に", "にほ", "日本"} {
+		v.composes(text)
+	}
+	v.inserts("日本")
+	for _, dead := range [][2]string{{"^", "ê"}, {"´", "é"}, {"¨", "ü"}, {"^", "^"}} {
+		v.composes(dead[0])
+		v.inserts(dead[1])
+	}
+	v.enter("\r")
+	v.await(`(?m)^日本êéü\^\s*\n日本êéü\^\s*$`)
+	v.do(v.page.Press(v.ctx, bidi.Control, "c"))
+	v.await(`(?m)^\$$`)
+	v.enter("stty raw -echo; printf ready; cat -v\r")
+	v.await(`ready`)
+	const control, shift = 2, 8
+	for _, k := range []struct {
+		code, key       string
+		virtual, holds  int
+		text            string
+		layout, reaches string
+	}{
+		{"KeyQ", "@", 'Q', 0, "@", "German, AltGr", "@"},
+		{"KeyY", "z", 'Z', control, "", "German", "^Z"},
+		{"KeyQ", "a", 'A', control, "", "French", "^A"},
+		{"Digit1", "&", '1', 0, "&", "French", "&"},
+		{"Digit1", "1", '1', shift, "1", "French", "1"},
+		{"Digit5", "[", '5', 0, "[", "French, AltGr", "["},
+		{"IntlRo", "\\", 226, 0, "\\", "Japanese", "\\"},
+		{"IntlRo", "_", 226, shift, "_", "Japanese", "_"},
+	} {
+		event := map[string]any{"type": "keyDown", "code": k.code, "key": k.key, "windowsVirtualKeyCode": k.virtual, "modifiers": k.holds}
+		if k.text != "" {
+			event["text"] = k.text
+		}
+		v.command("Input.dispatchKeyEvent", event)
+		delete(event, "text")
+		event["type"] = "keyUp"
+		v.command("Input.dispatchKeyEvent", event)
+		v.enter(";")
+		before := v.text()
+		v.until(func() bool { before = v.text(); return strings.HasSuffix(before, k.reaches+";") },
+			func() string { return k.layout + ": no " + k.reaches + " in " + before })
+	}
 }
 
 // The terminal has the size of its place, also after a phone is turned.
