@@ -55,6 +55,9 @@ new session: one that exists keeps what it has.`,
 			if !opts.detach && (size != "" || opts.json) {
 				return errors.New("--size and --json are for a session that is started with -d")
 			}
+			if opts.detach && len(opts.forward.specs) > 0 {
+				return errors.New("-d leaves at once, and forwards nothing: qt forward does, without a session")
+			}
 			if opts.detach && noTTY {
 				return errors.New("-d and -T exclude each other: only a session with a terminal is kept without a client")
 			}

@@ -11,12 +11,14 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/client/forwards"
 	"github.com/quicterm/quicterm/quicterm/client/reach"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // forwardFlags are the forwards of a command line.
 type forwardFlags struct {
 	specs []forwards.Spec
 	only  bool // no session
+	none  bool // whatever ssh's configuration says
 }
 
 func (f *forwardFlags) add(c *cobra.Command) {
@@ -82,6 +84,9 @@ func runForward(ctx context.Context, host string, opts *options) error {
 // startForwards starts what the command line and ssh's configuration forward. It returns nil if that is nothing.
 func startForwards(ctx context.Context, a *reach.Access, opts *options) (*forwards.Forwards, error) {
 	specs := opts.forward.specs
+	if opts.forward.none || opts.role == wire.RoleWatch {
+		return nil, nil
+	}
 	config := forwards.Config{Now: opts.forward.only, Log: a.Log, Say: func(line string) { say("%s", line) }}
 	if a.Target.Local {
 		if len(specs) > 0 {

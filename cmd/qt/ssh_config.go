@@ -67,6 +67,7 @@ func proxyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			opts.forward.none = true // ssh forwards
 			err = runSession(c.Context(), host, &opts, &wire.Attach{Command: relayCommand(h.Port)})
 			var signaled *reach.SignalError
 			if errors.As(err, &signaled) { // ssh ends its proxies by SIGHUP

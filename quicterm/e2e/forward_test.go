@@ -122,7 +122,8 @@ func TestForward(t *testing.T) {
 	h.Start()
 	echo := echoes(t, "tcp", "127.0.0.1:0", "port:").Addr().(*net.TCPAddr).Port
 	echoes(t, "unix", h.Path("target"), "socket:")
-	taken := echoes(t, "tcp", "127.0.0.1:0", "").Addr().(*net.TCPAddr).Port
+	other := echoes(t, "tcp", "127.0.0.1:0", "")
+	taken := other.Addr().(*net.TCPAddr).Port
 	local, toSocket, toNobody, dynamic, dead := freePort(t), freePort(t), freePort(t), freePort(t), deadPort(t)
 	out := forwarding(t, h.Via(h.Addr, "forward", []string{
 		"-L", fmt.Sprintf("%d:localhost:%d", local, echo),
@@ -158,6 +159,10 @@ func TestForward(t *testing.T) {
 		t.Errorf("SOCKS from the server replies %d", reply)
 	}
 	wantAnswer(t, "-R by SOCKS", c, "seven", "port:seven")
+	if reply := socks(t, reach(t, "tcp", "127.0.0.1:"+far), "\x1b7title", echo); reply == 0 {
+		t.Error("SOCKS from the server connects to no name")
+	}
+	out.Await(t, 0, regexp.MustCompile(`-R 127.0.0.1:0: \?7title:\d+: `))
 
 	wantAnswer(t, "-L to nobody", reach(t, "tcp", at(toNobody)), "", "")
 	for _, line := range []string{
@@ -167,6 +172,8 @@ func TestForward(t *testing.T) {
 	} {
 		out.Await(t, 0, regexp.MustCompile(line))
 	}
+	other.Close() // then the server listens there
+	wantAnswer(t, "-R when the port is free", reach(t, "tcp", at(taken)), "eight", "port:eight")
 	awaitList(t, h, "^ID.*\n$") // a side pipe is no session
 	if info, err := os.Stat(h.Path("far")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the socket of -R: %v, %v", info, err)

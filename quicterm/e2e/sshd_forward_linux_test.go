@@ -36,7 +36,7 @@ var forwardCases = []policyCase{
 	{name: "fwd-listen", keys: `permitlisten="5001" KEY`, want: "ran\n", forwards: "abnur", forwardsBySSH: "abnurv"},
 	{name: "fwd-host", keys: `permitlisten="Local*:5002" KEY`, want: "ran\n", forwards: "abnu", forwardsBySSH: "abnuv"},
 	{name: "fwd-lower", keys: `permitlisten="local*:5002" KEY`, want: "ran\n", forwards: "abnus", forwardsBySSH: "abnusv"},
-	{name: "fwd-forced", keys: `command="echo ready; cat" KEY`, want: "ready\n", forwards: everything},
+	{name: "fwd-forced", keys: `command="echo ready; cat" KEY`, want: "ready\n", forwards: "abnrs", forwardsBySSH: everything},
 	{name: "fwd-forced-no", keys: `restrict,command="echo ready; cat" KEY`, want: "ready\n", forwards: "-"},
 	{name: "fwd-tcp-no", config: "AllowTcpForwarding no", want: "ran\n", forwards: "-"},
 	{name: "fwd-tcp-local", config: "AllowTcpForwarding local", want: "ran\n", forwards: "abnu"},

@@ -20,9 +20,11 @@ const (
 	maxStreams = 4096
 
 	// maxUnread bounds the bytes of all streams that came by the pipe and were not read. An end that has as many reads
-	// the pipe no more. maxWindow bounds those of one stream: as many as the pipe has under way.
+	// the pipe no more. maxWindow bounds those of one stream: as many as the pipe has under way. maxGrown bounds by how
+	// much all windows grow: streams that nobody reads, however large their windows, leave some for the others.
 	maxUnread = 64 << 20
 	maxWindow = 4 << 20
+	maxGrown  = maxUnread / 2
 
 	// maxFrame bounds what a stream sends at once, so that the others get their turns.
 	maxFrame = 32 << 10
@@ -110,6 +112,13 @@ func (s *Stream) Reset() {
 	s.meter.forget(s.StreamID())
 }
 
+// Finish ends what this end sends, and the stream when the other end has taken that and ended, too. It blocks until then.
+func (s *Stream) Finish() {
+	s.CloseWrite()
+	io.Copy(io.Discard, s)
+	s.Reset()
+}
+
 // A conn is the pipe in the form that yamux takes.
 type conn struct {
 	*meter
@@ -155,7 +164,7 @@ func (s *span) ReserveMemory(size int, priority uint8) error {
 	if priority == math.MaxUint8 {
 		return nil // its first window
 	}
-	if s.of.used+size > maxUnread {
+	if s.of.used+size > maxGrown {
 		return fmt.Errorf("the windows take %d bytes already", s.of.used)
 	}
 	s.used += size

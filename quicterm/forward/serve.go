@@ -82,9 +82,7 @@ func (s *server) serve(stream *Stream) {
 // refuse ends a stream with the reason.
 func refuse(stream *Stream, err error) {
 	wire.Send(stream, &wire.Error{Text: Reason(err)})
-	stream.CloseWrite()
-	io.Copy(io.Discard, stream) // what the client has sent already, until it has the reason
-	stream.Reset()
+	stream.Finish()
 }
 
 func (s *server) dial(stream *Stream, req *wire.Dial) {
@@ -131,6 +129,7 @@ func (s *server) listen(stream *Stream, req *wire.Listen) {
 		}
 	}
 	if wire.Send(stream, answer) != nil {
+		stream.Reset()
 		return
 	}
 	for _, l := range listeners {

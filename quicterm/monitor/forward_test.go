@@ -84,7 +84,8 @@ func TestLaunchOfSidePipe(t *testing.T) {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		want := []string{"HOME=", "USER=anna", permit.Variable + "=" + allowed.Forward.Encode()}
+		rules := permit.Rules{NoDialSocket: true, NoListenSocket: true, Dials: allowed.Forward.Dials} // it has a command
+		want := []string{"HOME=", "USER=anna", permit.Variable + "=" + rules.Encode()}
 		if !launch.Forward || launch.PTY || launch.Persist != nil || !slices.Equal(launch.Env, want) || !slices.Equal(launch.Argv, []string{"qtd", "forward"}) {
 			h.t.Errorf("%+v", launch)
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/client"
@@ -46,6 +47,7 @@ type Forwards struct {
 	gaveUp chan error // why there is no side pipe any more, once
 
 	listeners []net.Listener
+	dials     chan struct{} // places
 
 	mu   sync.Mutex // guards pipe, and is held while one is opened
 	pipe *pipe
@@ -57,7 +59,7 @@ type Forwards struct {
 // Start listens as the configuration says, and opens the side pipe if something needs it at once. An error says that
 // nothing is forwarded. The caller calls Close.
 func Start(ctx context.Context, c *client.Client, config Config) (*Forwards, error) {
-	f := &Forwards{config: config, client: c, say: config.Say, gaveUp: make(chan error, 1)}
+	f := &Forwards{config: config, client: c, say: config.Say, gaveUp: make(chan error, 1), dials: make(chan struct{}, maxDials)}
 	f.life, f.stop = context.WithCancel(context.WithoutCancel(ctx))
 	for i, spec := range config.Specs {
 		if spec.Kind == Remote {
@@ -75,8 +77,9 @@ func Start(ctx context.Context, c *client.Client, config Config) (*Forwards, err
 	}
 	if f.needed() {
 		p, err := f.open(ctx)
+		var missing []int
 		if err == nil {
-			err = f.listenThere(ctx, p)
+			missing, err = f.listenThere(ctx, p, f.remote(), f.failed)
 		}
 		if config.Strict || config.Now {
 			if err != nil {
@@ -86,14 +89,22 @@ func Start(ctx context.Context, c *client.Client, config Config) (*Forwards, err
 		} else {
 			f.failed(err)
 		}
-		f.work.Go(f.keep)
+		f.work.Go(func() { f.keep(p, missing) })
 	}
 	return f, nil
 }
 
 // needed reports whether the side pipe is needed also while there is no connection.
-func (f *Forwards) needed() bool {
-	return f.config.Now || slices.ContainsFunc(f.config.Specs, func(s Spec) bool { return s.Kind == Remote })
+func (f *Forwards) needed() bool { return f.config.Now || len(f.remote()) > 0 }
+
+// remote returns which forwards have the server listen.
+func (f *Forwards) remote() (specs []int) {
+	for i, spec := range f.config.Specs {
+		if spec.Kind == Remote {
+			specs = append(specs, i)
+		}
+	}
+	return specs
 }
 
 // failed returns an error that ends all. Others it tells.
@@ -119,7 +130,7 @@ func (f *Forwards) tell(line string) {
 	f.telling.Lock()
 	say := f.say
 	f.telling.Unlock()
-	say(strings.ReplaceAll(line, "\n", "; "))
+	say(wire.Printable(strings.ReplaceAll(line, "\n", "; "), maxLine))
 }
 
 // Close ends all connections and listeners, and the side pipe. Both Close and Tell do nothing without forwards.
@@ -147,9 +158,10 @@ func (f *Forwards) listen(spec *Spec, network, address string) error {
 		addresses = []string{"127.0.0.1:" + port, "[::1]:" + port}
 	}
 	if info, err := os.Lstat(address); network == "unix" && err == nil && info.Mode()&os.ModeSocket != 0 {
-		if c, err := net.Dial(network, address); err == nil {
+		c, err := net.Dial(network, address)
+		if err == nil {
 			c.Close()
-		} else {
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
 			os.Remove(address) // of a client that was killed
 		}
 	}
@@ -186,10 +198,17 @@ func (f *Forwards) accept(l net.Listener, spec *Spec) {
 }
 
 const (
+	// maxLine bounds a line that the user is told, in bytes: whoever reaches a listener may have chosen some of it.
+	maxLine = 1024
+
+	// maxDials bounds the connections of this machine that are being made.
+	maxDials = 256
+
 	// acceptPause is the time before a listener accepts again after an error, for instance for want of descriptors.
 	acceptPause = 100 * time.Millisecond
 
-	// firstPause and longestPause bound the time before a side pipe is opened again, which doubles.
+	// firstPause and longestPause bound the time before a side pipe is opened again, or the server listens where it could
+	// not, which doubles.
 	firstPause   = time.Second
 	longestPause = time.Minute
 )
@@ -268,20 +287,20 @@ func (f *Forwards) dial(target Address) (*forward.Stream, error) {
 	return stream, nil
 }
 
-// listenThere has the server listen.
-func (f *Forwards) listenThere(ctx context.Context, p *pipe) error {
-	for i, spec := range f.config.Specs {
-		if spec.Kind != Remote {
-			continue
-		}
+// listenThere has the server listen for some forwards, and returns those for which it does not. It stops at an error
+// of failed.
+func (f *Forwards) listenThere(
+	ctx context.Context, p *pipe, specs []int, failed func(error) error,
+) (missing []int, err error) {
+	for _, i := range specs {
 		if err := f.listenAt(ctx, p, i); err != nil {
-			err = fmt.Errorf("-R %v: %w", spec.Listen, err)
-			if err = f.failed(err); err != nil {
-				return err
+			missing = append(missing, i)
+			if err := failed(fmt.Errorf("-R %v: %w", f.config.Specs[i].Listen, err)); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return nil
+	return missing, nil
 }
 
 func (f *Forwards) listenAt(ctx context.Context, p *pipe, i int) error {
@@ -290,6 +309,7 @@ func (f *Forwards) listenAt(ctx context.Context, p *pipe, i int) error {
 	if err != nil {
 		return errEnded
 	}
+	defer context.AfterFunc(ctx, stream.Reset)()
 	err = wire.Send(stream, &wire.Listen{Host: at.Host, Port: at.Port, Path: at.Path, ID: uint32(i)})
 	answer := new(wire.Listening)
 	if err == nil {
@@ -311,7 +331,7 @@ func (f *Forwards) listenAt(ctx context.Context, p *pipe, i int) error {
 // connect connects to the target of a connection that the server has accepted.
 func (f *Forwards) connect(stream *forward.Stream) {
 	accepted := new(wire.Accepted)
-	if err := read(stream, accepted); err != nil || int(accepted.ID) >= len(f.config.Specs) ||
+	if err := read(stream, accepted); err != nil || accepted.ID >= uint32(len(f.config.Specs)) ||
 		f.config.Specs[accepted.ID].Kind != Remote {
 		stream.Reset()
 		return
@@ -327,21 +347,37 @@ func (f *Forwards) connect(stream *forward.Stream) {
 		}
 		if !f.permits(target) {
 			replySOCKS(stream, socksRefused)
-			f.fail(nil, stream, spec, target, errors.New("PermitRemoteOpen does not permit it"))
+			f.fail(nil, nil, spec, target, errors.New("PermitRemoteOpen does not permit it"))
+			stream.Finish()
 			return
 		}
 	}
 	network, address := target.network()
-	c, err := new(net.Dialer).DialContext(f.life, network, address)
+	c, err := f.connectTo(network, address)
 	if bySOCKS {
 		replySOCKS(stream, socksReply(err))
 	}
 	if err != nil {
-		f.fail(nil, stream, spec, target, errors.New(forward.Reason(err)))
+		f.fail(nil, nil, spec, target, errors.New(forward.Reason(err)))
+		if bySOCKS {
+			stream.Finish()
+		}
+		stream.Reset()
 		return
 	}
 	defer context.AfterFunc(f.life, func() { forward.Abort(c) })()
 	forward.Join(stream, c.(forward.Conn), nil)
+}
+
+// connectTo connects to an address, unless too many others do not answer: each that the server has accepted may be one.
+func (f *Forwards) connectTo(network, address string) (net.Conn, error) {
+	select {
+	case f.dials <- struct{}{}:
+		defer func() { <-f.dials }()
+	default:
+		return nil, fmt.Errorf("%d others do not answer", maxDials)
+	}
+	return new(net.Dialer).DialContext(f.life, network, address)
 }
 
 func socksReply(err error) byte {

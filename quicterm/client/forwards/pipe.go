@@ -95,36 +95,57 @@ func (i input) Close() error {
 }
 
 // keep opens the side pipe again when it has ended, for as long as something needs it: an hour without its client ends
-// one.
-func (f *Forwards) keep() {
+// one. It also has the server listen for the forwards that are missing: what was in the way may end, for instance
+// another client of the same user.
+func (f *Forwards) keep(p *pipe, missing []int) {
 	pause := firstPause
 	for {
-		f.mu.Lock()
-		p := f.pipe
-		f.mu.Unlock()
+		var ended <-chan struct{} // never
+		var again <-chan time.Time
 		if p != nil {
-			select {
-			case <-f.life.Done():
-				return
-			case <-p.done:
-			}
+			ended = p.done
 		}
-		if !f.pause(pause) {
+		if p == nil || len(missing) > 0 {
+			again = time.After(pause)
+		}
+		select {
+		case <-f.life.Done():
 			return
+		case <-ended:
+			if !f.pause(pause) {
+				return
+			}
+		case <-again:
 		}
-		again, err := f.open(f.life)
+		pause = min(2*pause, longestPause)
+		next, err := f.open(f.life)
+		tell := f.quiet
 		switch {
-		case err == nil && again != p:
-			pause = firstPause
-			f.listenThere(f.life, again)
 		case refused(err):
 			f.gaveUp <- err
 			return
 		case err != nil:
 			f.config.Log.Debug("no side pipe", "error", err)
-			pause = min(2*pause, longestPause)
+			continue
+		case next != p:
+			p, missing, tell = next, f.remote(), f.told
+		}
+		before := len(missing)
+		if missing, _ = f.listenThere(f.life, p, missing, tell); len(missing) < before {
+			pause = firstPause
 		}
 	}
+}
+
+// told and quiet take an error that does not end the forwards: the user is told of it, or was told of it before.
+func (f *Forwards) told(err error) error {
+	f.tell(err.Error())
+	return nil
+}
+
+func (f *Forwards) quiet(err error) error {
+	f.config.Log.Debug("the server does not listen", "error", err)
+	return nil
 }
 
 // refused reports whether an error says that the server lets this client forward nothing, now and later.

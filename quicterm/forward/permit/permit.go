@@ -114,7 +114,11 @@ func split(pattern string, listens bool) (host, port string, err error) {
 	}
 	host = pattern[:i]
 	if inner, ok := strings.CutPrefix(host, "["); ok {
-		host = strings.TrimSuffix(inner, "]")
+		if host, ok = strings.CutSuffix(inner, "]"); !ok {
+			return "", "", errMalformed
+		}
+	} else if strings.Contains(host, ":") { // an address of IPv6 has brackets
+		return "", "", errMalformed
 	}
 	return host, pattern[i+1:], nil
 }

@@ -7,9 +7,9 @@ import (
 
 func TestCheck(t *testing.T) {
 	for pattern, want := range map[string][2]bool{ // for connections, for listeners
-		"host:22": {true, true}, "[::1]:*": {true, true}, "*:*": {true, true}, "::1:80": {true, true},
+		"host:22": {true, true}, "[::1]:*": {true, true}, "*:*": {true, true},
 		"8080": {false, true}, "*": {false, true}, ":80": {false, true}, "localhost:*": {true, true},
-		"": {}, "host": {}, "host:": {}, "host:http": {}, "host:0": {}, "host:65536": {}, "host:-1": {}, "/run/x:1": {}, "a/b": {},
+		"": {}, "host": {}, "host:": {}, "host:http": {}, "host:0": {}, "host:65536": {}, "host:-1": {}, "/run/x:1": {}, "a/b": {}, "::1:80": {}, "[::1:80": {},
 	} {
 		for i, listens := range []bool{false, true} {
 			if err := Check(pattern, listens); (err == nil) != want[i] {

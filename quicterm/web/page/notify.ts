@@ -71,8 +71,8 @@ export function offer(host: Host, button: HTMLButtonElement, say: (text: string)
 /** notify shows a notice if the person has asked for that, and does not see the page. open is called if it is chosen. */
 export async function notify(notice: Notice, open: () => void): Promise<void> {
 	if (!allowed || !on() || document.visibilityState === "visible") return;
-	const registration = await registered();
-	if (registration) {
+	if (await registered()) {
+		const registration = await navigator.serviceWorker.ready; // it may still be installed, and shows nothing until then
 		await registration.showNotification(notice.name, look(notice));
 		return;
 	}
