@@ -82,7 +82,7 @@ func measureKeys(t *testing.T, d *desk) {
 
 // measureOutput prints a file, and then has the same xterm.js parse it alone.
 func measureOutput(t *testing.T, d *desk) {
-	const size = 20 << 20
+	const size = 50_000_000
 	var text []byte
 	for i := 0; len(text) < size; i++ {
 		text = fmt.Appendf(text, "\x1b[3%dm%06d\x1b[0m a line of output, as a build or a log has it, with some more words\r\n", i%8, i)

@@ -107,7 +107,10 @@ func (p phone) is(expression string) {
 func wrapped(text string) string {
 	var pattern strings.Builder
 	for _, r := range text {
-		pattern.WriteString(regexp.QuoteMeta(string(r)) + `\s*`)
+		if r != ' ' { // which no line ends with
+			pattern.WriteString(regexp.QuoteMeta(string(r)))
+		}
+		pattern.WriteString(`\s*`)
 	}
 	return pattern.String()
 }
