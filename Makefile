@@ -27,7 +27,6 @@ build: ## build bin/qt and bin/qtd, with the page for browsers in them
 # The tests leave vetting to lint: each of them would vet all packages again. They are built as the programs that
 # they build, so that each package is compiled once. The longest begin first. On two processors three packages are
 # tested at a time, as tests mostly wait.
-AT_ONCE := $(shell [ "$$(nproc 2>/dev/null)" != 2 ] || echo -p 3)
 LONGEST := ./quicterm/e2e ./quicterm/holder ./quicterm/client ./bench/suite
 
 PACKAGES ?= ./...
@@ -39,12 +38,12 @@ browsers: build ## try the page in real browsers, Chromium and Firefox: Debian's
 	cd quicterm/web/page && export CGO_ENABLED=0 && go vet ./... && go test -trimpath -vet=off -count=1 -v ./...
 
 test: ## run the tests of PACKAGES
-	CGO_ENABLED=0 go test $(AT_ONCE) -trimpath -vet=off $(LONGEST) $(PACKAGES)
+	CGO_ENABLED=0 go test $$([ "$$(nproc 2>/dev/null)" != 2 ] || echo -p 3) -trimpath -vet=off $(LONGEST) $(PACKAGES)
 
 # Without GORACE, each program lasts a second longer: the test programs, and all that tests start. What starts
 # no goroutine, and is tested by none, has nothing to race with.
 race: ## run the tests with the race detector, with shorter simulations
-	CGO_ENABLED=1 GORACE="$$GORACE atexit_sleep_ms=0" go test $(AT_ONCE) -race -short -vet=off ./quicterm/e2e \
+	CGO_ENABLED=1 GORACE="$$GORACE atexit_sleep_ms=0" go test -race -short -vet=off -timeout 20m ./quicterm/e2e \
 		$$(go list -f '{{.Dir}}' ./... | while read -r dir; do \
 			! grep -qE '\bgo (func|[A-Za-z_.]+\()|\.Go\(|\.Parallel\(|AfterFunc|RunParallel|synctest' "$$dir"/*.go || echo "$$dir"; done)
 
