@@ -28,7 +28,7 @@ type Permissions struct {
 	NoPTY    bool
 	Verified bool // a security key must verify its user
 
-	Forward permit.Rules // what may be forwarded
+	Forward permit.Rules // see Forwards
 
 	Enrolled *Enrolled `json:",omitempty"` // the key is one that a login has enrolled
 }
@@ -43,6 +43,16 @@ func (p *Permissions) Valid() bool {
 	}
 	return len(p.Forward.Encode()) <= permit.MaxBytes && len(p.Command) <= maxCommand &&
 		utf8.ValidString(p.Command) && !strings.Contains(p.Command, "\x00")
+}
+
+// Forwards returns what may be forwarded. Whom a command confines reaches no unix socket: at its other end, for instance
+// the daemon's, such a client would be taken for the account.
+func (p *Permissions) Forwards() permit.Rules {
+	rules := p.Forward
+	if p.Command != "" {
+		rules.NoDialSocket, rules.NoListenSocket = true, true
+	}
+	return rules
 }
 
 // isVariable reports whether sshd accepts the name of a variable in a line.

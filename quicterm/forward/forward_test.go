@@ -234,7 +234,7 @@ func TestUnreadIsBounded(t *testing.T) {
 			t.Fatalf("%d bytes came", total())
 		}
 	}
-	if n := total(); n > maxUnread+maxFrame {
+	if n := total(); n > maxUnread+maxFrame+2*frameCost {
 		t.Errorf("%d bytes are kept", n)
 	}
 	var wg sync.WaitGroup
@@ -324,6 +324,29 @@ func TestListenersEnd(t *testing.T) {
 
 func must(n int, _ error) int { return n }
 
+// What frames take beside their bytes counts, until they are read, and none is counted longer.
+func TestSmallFrames(t *testing.T) {
+	m := newMeter(nil, true)
+	frame := []byte{0, typeData, 0, flagSYN, 0, 0, 0, 2, 0, 0, 0, 1, 'x'}
+	for range 1000 {
+		if err := m.count(frame); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := 1000 * (1 + frameCost); m.total != want {
+		t.Errorf("1000 frames of a byte count as %d bytes, want %d", m.total, want)
+	}
+	m.count(append(frame[:11:11], 4)) // the next one is still to come
+	m.read(2, 1000)
+	if most := 4 * (1 + frameCost); m.total > most {
+		t.Errorf("%d bytes are left of one frame, more than %d", m.total, most)
+	}
+	m.forget(2)
+	if m.total != 0 {
+		t.Errorf("%d bytes are left of nothing", m.total)
+	}
+}
+
 // Whatever comes by the pipe, the meter keeps a bounded number of streams, and all of its bytes pass.
 func FuzzMeter(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 0, 1, 0, 4, 0, 0, 0, 2, 0, 0, 0, 0}, uint8(5))
@@ -346,7 +369,7 @@ func FuzzMeter(f *testing.F) {
 		sum := 0
 		for id, n := range m.unread {
 			m.read(id, 0)
-			sum += n
+			sum += n.cost()
 		}
 		if sum != m.total {
 			t.Errorf("%d bytes of streams, %d of all", sum, m.total)

@@ -20,15 +20,23 @@ type meter struct {
 	client bool
 
 	mu     sync.Mutex
-	less   sync.Cond      // there is less unread, or the end
-	last   uint32         // the stream that this end has opened last
-	unread map[uint32]int // of the streams that are open
-	total  int
+	less   sync.Cond         // there is less unread, or the end
+	last   uint32            // the stream that this end has opened last
+	unread map[uint32]unread // of the streams that are open
+	total  int               // what all of that takes
 	ended  bool
 }
 
+// unread is what came by a stream and was not read. yamux keeps each frame by itself.
+type unread struct{ bytes, frames int }
+
+// frameCost is the memory in bytes that a frame takes beside its body, at least.
+const frameCost = 64
+
+func (u unread) cost() int { return u.bytes + frameCost*u.frames }
+
 func newMeter(r io.Reader, client bool) *meter {
-	m := &meter{r: r, client: client, unread: make(map[uint32]int)}
+	m := &meter{r: r, client: client, unread: make(map[uint32]unread)}
 	m.less.L = &m.mu
 	return m
 }
@@ -90,14 +98,13 @@ func (m *meter) came(id uint32, begins bool, n int) error {
 		return nil
 	}
 	if own := (id%2 == 1) == m.client; begins || own && id > m.last { // this one is being opened now
-		m.unread[id] += 0
+		m.unread[id] = m.unread[id]
 	}
 	if len(m.unread) > 4*maxStreams { // each end opens half of that, and few are closed but not forgotten
 		return errTooMany
 	}
-	if _, known := m.unread[id]; known {
-		m.unread[id] += n
-		m.total += n
+	if u, known := m.unread[id]; known && n > 0 {
+		m.setLocked(id, unread{u.bytes + n, u.frames + 1})
 	}
 	return nil
 }
@@ -105,24 +112,29 @@ func (m *meter) came(id uint32, begins bool, n int) error {
 func (m *meter) open(id uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.unread[id] += 0
+	m.unread[id] = m.unread[id]
 	m.last = id
 }
 
 func (m *meter) read(id uint32, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.unread[id]; known {
-		m.unread[id] -= n
-		m.total -= n
+	if u, known := m.unread[id]; known {
+		u.bytes -= n
+		m.setLocked(id, unread{u.bytes, min(u.frames, u.bytes)}) // each has a byte
 		m.less.Broadcast()
 	}
+}
+
+func (m *meter) setLocked(id uint32, u unread) {
+	m.total += u.cost() - m.unread[id].cost()
+	m.unread[id] = u
 }
 
 func (m *meter) forget(id uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.total -= m.unread[id]
+	m.total -= m.unread[id].cost()
 	delete(m.unread, id)
 	m.less.Broadcast()
 }

@@ -22,7 +22,7 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 		return wire.SessionID{}, err
 	}
 	defer end()
-	if rules := c.forwards(); req.Forward && (c.allowed.Guest() || rules.Nothing()) {
+	if rules := c.allowed.Forwards(); req.Forward && (c.allowed.Guest() || rules.Nothing()) {
 		return wire.SessionID{}, errorf(wire.CodeFailed,
 			"nothing may be forwarded: by an option of the key, or by the server's sshd_config")
 	}

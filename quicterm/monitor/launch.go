@@ -121,18 +121,8 @@ func (c *client) launchForward(launch *wire.Launch) {
 	launch.Forward, launch.PTY, launch.Start, launch.Persist, launch.ExitedTTL = true, false, "", nil, pipeTTL
 	launch.Argv, launch.Command = []string{"qtd", permit.Command}, "qtd "+permit.Command
 	launch.Env = []string{
-		"HOME=" + c.account.Home, "USER=" + c.account.Name, permit.Variable + "=" + c.forwards().Encode(),
+		"HOME=" + c.account.Home, "USER=" + c.account.Name, permit.Variable + "=" + c.allowed.Forwards().Encode(),
 	}
-}
-
-// forwards returns what the client may forward. One that a command confines reaches no unix socket: at its other end,
-// for instance at the daemon's, it would be taken for the account.
-func (c *client) forwards() permit.Rules {
-	rules := c.allowed.Forward
-	if c.allowed.Command != "" {
-		rules.NoDialSocket, rules.NoListenSocket = true, true
-	}
-	return rules
 }
 
 // binDir returns the directory of this program, where qt ssh-config looks for it last.
