@@ -98,7 +98,7 @@ func (m *meter) came(id uint32, begins bool, n int) error {
 		return nil
 	}
 	if own := (id%2 == 1) == m.client; begins || own && id > m.last { // this one is being opened now
-		m.unread[id] = m.unread[id]
+		m.knowLocked(id)
 	}
 	if len(m.unread) > 4*maxStreams { // each end opens half of that, and few are closed but not forgotten
 		return errTooMany
@@ -112,8 +112,14 @@ func (m *meter) came(id uint32, begins bool, n int) error {
 func (m *meter) open(id uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.unread[id] = m.unread[id]
+	m.knowLocked(id)
 	m.last = id
+}
+
+func (m *meter) knowLocked(id uint32) {
+	if _, known := m.unread[id]; !known {
+		m.unread[id] = unread{}
+	}
 }
 
 func (m *meter) read(id uint32, n int) {
