@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/forward/permit"
@@ -252,6 +253,89 @@ func TestUnreadIsBounded(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A half is an end of a connection in memory.
+type half struct{ net.Conn }
+
+func (h half) CloseWrite() error { return h.Close() }
+
+// When streams that nobody reads have taken all of the memory, some of them end, and others move their bytes again.
+func TestStalledEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		up, in := io.Pipe()
+		out, down := io.Pipe()
+		server, err := NewSession(up, down, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := NewSession(out, in, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for {
+				s, err := server.Accept()
+				if err != nil {
+					return
+				}
+				wg.Go(func() {
+					first := make([]byte, 1)
+					if io.ReadFull(s, first); first[0] == 'f' {
+						s.Write(make([]byte, firstWindow))
+					}
+					io.Copy(s, s)
+				})
+			}
+		})
+		open := func(first string) *Stream {
+			s, err := client.Open(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.WriteString(s, first)
+			return s
+		}
+		echo := open("e")
+		const number = maxUnread/firstWindow + 50
+		ends := make(chan int, number)
+		var unread []net.Conn
+		for i := range number {
+			near, far := net.Pipe()
+			unread = append(unread, far)
+			s := open("f")
+			wg.Go(func() {
+				Join(s, half{near}, nil)
+				ends <- i
+			})
+		}
+		synctest.Wait()
+		if !client.meter.full() || len(ends) > 0 {
+			t.Errorf("full: %v, and %d streams have ended", client.meter.full(), len(ends))
+		}
+		start := time.Now()
+		sent := bytes.Repeat([]byte("some"), firstWindow)
+		wg.Go(func() { echo.Write(sent) })
+		got := make([]byte, len(sent))
+		echo.SetDeadline(start.Add(patience))
+		if _, err := io.ReadFull(echo, got); err != nil || !bytes.Equal(got, sent) {
+			t.Errorf("beside streams that nobody reads: %v", err)
+		}
+		if took := time.Since(start); took > stallTime+time.Second {
+			t.Errorf("the others wait for %v", took)
+		}
+		synctest.Wait()
+		if n := len(ends); n == 0 || n > number*2/3 {
+			t.Errorf("%d of %d streams have ended", n, number)
+		}
+		for _, far := range unread {
+			far.Close()
+		}
+		client.Close()
+		server.Close()
+		wg.Wait()
+	})
 }
 
 func TestRefusals(t *testing.T) {

@@ -21,6 +21,7 @@ const (
 // Join moves the bytes of a connection and a stream both ways until both ways have ended, and closes both. ready reads
 // what comes before the bytes of the stream; an error ends both. It may be nil.
 func Join(s *Stream, c Conn, ready func() error) {
+	s.meter.join(s, c)
 	var wg sync.WaitGroup
 	unwritten := false
 	wg.Go(func() {

@@ -1,11 +1,21 @@
 package forward
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"sync"
+	"time"
+
+	"github.com/libp2p/go-yamux/v5"
 )
+
+// stallTime is how long an end waits for connections that do not take their bytes, before it ends some for the others:
+// time to drain for a connection that moves at all.
+const stallTime = 10 * time.Second
 
 // A meter reads the pipe for yamux, and stops while the streams have too much that was not read: the first windows of
 // many streams together are larger than what the memory has for them. It is safe for concurrent use.
@@ -18,9 +28,9 @@ type meter struct {
 	body   uint32 // bytes of it that are still to come
 
 	client bool
+	less   chan struct{} // has one when there is less unread, or the end
 
 	mu     sync.Mutex
-	less   sync.Cond         // there is less unread, or the end
 	last   uint32            // the stream that this end has opened last
 	unread map[uint32]unread // of the streams that are open
 	total  int               // what all of that takes
@@ -28,7 +38,10 @@ type meter struct {
 }
 
 // unread is what came by a stream and was not read. yamux keeps each frame by itself.
-type unread struct{ bytes, frames int }
+type unread struct {
+	stream        *Stream // nil until it was opened or accepted
+	bytes, frames int
+}
 
 // frameCost is the memory in bytes that a frame takes beside its body, at least.
 const frameCost = 64
@@ -36,9 +49,7 @@ const frameCost = 64
 func (u unread) cost() int { return u.bytes + frameCost*u.frames }
 
 func newMeter(r io.Reader, client bool) *meter {
-	m := &meter{r: r, client: client, unread: make(map[uint32]unread)}
-	m.less.L = &m.mu
-	return m
+	return &meter{r: r, client: client, less: make(chan struct{}, 1), unread: make(map[uint32]unread)}
 }
 
 // The frames of yamux: version u8, type u8, flags u16, stream u32, length u32; data has a body of that length.
@@ -52,16 +63,59 @@ var errTooMany = errors.New("the other end of the side pipe opens too many strea
 
 // Read implements [io.Reader].
 func (m *meter) Read(b []byte) (int, error) {
-	m.mu.Lock()
-	for m.total >= maxUnread && !m.ended {
-		m.less.Wait()
-	}
-	m.mu.Unlock()
+	m.wait()
 	n, err := m.r.Read(b)
 	if countErr := m.count(b[:n]); countErr != nil {
 		return 0, countErr
 	}
 	return n, err
+}
+
+// wait waits for room. Streams that nobody reads make room at last.
+func (m *meter) wait() {
+	if !m.full() {
+		return
+	}
+	stalled := time.NewTicker(stallTime)
+	defer stalled.Stop()
+	for m.full() {
+		select {
+		case <-m.less:
+		case <-stalled.C:
+			m.drop()
+		}
+	}
+}
+
+func (m *meter) full() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.total >= maxUnread && !m.ended
+}
+
+// drop ends the streams that have most unread, until half of the room is free.
+func (m *meter) drop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range slices.SortedFunc(maps.Keys(m.unread), func(a, b uint32) int {
+		return cmp.Compare(m.unread[b].cost(), m.unread[a].cost())
+	}) {
+		if s := m.unread[id].stream; s != nil && m.total > maxUnread/2 {
+			if s.conn != nil {
+				Abort(s.conn)
+			}
+			m.forgetLocked(id)
+			go s.Stream.Reset() // this waits until the other end reads the pipe, which may wait for this one
+		}
+	}
+}
+
+// lessUnread tells wait that there may be room.
+func (m *meter) lessUnread() {
+	select {
+	case m.less <- struct{}{}:
+	default:
+	}
 }
 
 func (m *meter) count(b []byte) error {
@@ -104,16 +158,41 @@ func (m *meter) came(id uint32, begins bool, n int) error {
 		return errTooMany
 	}
 	if u, known := m.unread[id]; known && n > 0 {
-		m.setLocked(id, unread{u.bytes + n, u.frames + 1})
+		m.setLocked(id, unread{u.stream, u.bytes + n, u.frames + 1})
 	}
 	return nil
 }
 
-func (m *meter) open(id uint32) {
+// open returns a stream that this end has opened.
+func (m *meter) open(of *yamux.Stream) *Stream {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.knowLocked(id)
-	m.last = id
+	m.knowLocked(of.StreamID())
+	m.last = of.StreamID()
+	return m.streamLocked(of)
+}
+
+// accept returns a stream that the other end has opened.
+func (m *meter) accept(of *yamux.Stream) *Stream {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.streamLocked(of)
+}
+
+func (m *meter) streamLocked(of *yamux.Stream) *Stream {
+	s := &Stream{Stream: of, meter: m}
+	if u, known := m.unread[of.StreamID()]; known {
+		u.stream = s
+		m.unread[of.StreamID()] = u
+	}
+	return s
+}
+
+// join says which connection takes the bytes of a stream.
+func (m *meter) join(s *Stream, c Conn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.conn = c
 }
 
 func (m *meter) knowLocked(id uint32) {
@@ -127,8 +206,8 @@ func (m *meter) read(id uint32, n int) {
 	defer m.mu.Unlock()
 	if u, known := m.unread[id]; known {
 		u.bytes -= n
-		m.setLocked(id, unread{u.bytes, min(u.frames, u.bytes)}) // each has a byte
-		m.less.Broadcast()
+		m.setLocked(id, unread{u.stream, u.bytes, min(u.frames, u.bytes)}) // each has a byte
+		m.lessUnread()
 	}
 }
 
@@ -140,14 +219,18 @@ func (m *meter) setLocked(id uint32, u unread) {
 func (m *meter) forget(id uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.forgetLocked(id)
+	m.lessUnread()
+}
+
+func (m *meter) forgetLocked(id uint32) {
 	m.total -= m.unread[id].cost()
 	delete(m.unread, id)
-	m.less.Broadcast()
 }
 
 func (m *meter) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ended = true
-	m.less.Broadcast()
+	m.lessUnread()
 }

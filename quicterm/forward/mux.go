@@ -20,7 +20,7 @@ const (
 	maxStreams = 4096
 
 	// maxUnread bounds the bytes of all streams that came by the pipe and were not read. An end that has as many reads
-	// the pipe no more. maxWindow bounds those of one stream: as many as the pipe has under way. maxGrown bounds by how
+	// the pipe no more, until they are read, or streams that are not read end (stallTime). maxWindow bounds those of one stream: as many as the pipe has under way. maxGrown bounds by how
 	// much all windows grow: streams that nobody reads, however large their windows, leave some for the others.
 	maxUnread = 64 << 20
 	maxWindow = 4 << 20
@@ -47,6 +47,7 @@ type Session struct {
 type Stream struct {
 	*yamux.Stream
 	meter *meter
+	conn  Conn // that takes its bytes, guarded by meter.mu; nil if there is none yet
 }
 
 // NewSession returns an end of a side pipe that reads and writes in order and without loss. Close closes both. One of
@@ -80,8 +81,7 @@ func (s *Session) Open(ctx context.Context) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.meter.open(stream.StreamID())
-	return &Stream{stream, s.meter}, nil
+	return s.meter.open(stream), nil
 }
 
 // Accept waits for a stream that the other end opens.
@@ -90,7 +90,7 @@ func (s *Session) Accept() (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{stream, s.meter}, nil
+	return s.meter.accept(stream), nil
 }
 
 // Ended is closed when the session has ended.
