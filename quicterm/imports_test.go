@@ -132,6 +132,14 @@ var packages = []struct {
 		imports: "quicterm/client quicterm/forward quicterm/forward/permit quicterm/wire",
 	},
 	{
+		path: "quicterm/files", role: "serves the files of an account over a pipe; knows no session and no login",
+		imports: "github.com/pkg/sftp",
+	},
+	{
+		path: "quicterm/client/files", role: "moves files between this machine and servers; knows no way to a server",
+		imports: "quicterm/client quicterm/files quicterm/wire github.com/pkg/sftp",
+	},
+	{
 		path: "quicterm/drive", role: "uses sessions as people do, for programs; knows no way to a server",
 		imports: "quicterm/client quicterm/screen quicterm/screen/marks quicterm/screen/vt quicterm/session/gate quicterm/wire",
 		tests:   `bench/rig configs quicterm/client/bootstrap quicterm/holder/holdertest quicterm/server golang.org/x/crypto`,
@@ -364,7 +372,7 @@ var packages = []struct {
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
-		imports: `configs quicterm/client/bootstrap quicterm/machine/confine quicterm/doctor quicterm/forward quicterm/forward/permit quicterm/holder quicterm/machine/keyfile quicterm/machine/logqueue
+		imports: `configs quicterm/auth quicterm/client/bootstrap quicterm/machine/confine quicterm/doctor quicterm/files quicterm/forward quicterm/forward/permit quicterm/holder quicterm/machine/keyfile quicterm/machine/logqueue
 			quicterm/machine/memory quicterm/monitor quicterm/monitor/access quicterm/monitor/privsep quicterm/machine/pam quicterm/machine/rundir quicterm/server quicterm/machine/systemd
 			quicterm/version quicterm/wire quicterm/holder/spawn github.com/spf13/cobra`,
 		tests: "cmd/dist/man",

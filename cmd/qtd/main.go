@@ -61,6 +61,7 @@ func command() *cobra.Command {
 		return c
 	}
 	hidden(permit.Command, cobra.NoArgs, forwardConnections)
+	root.AddCommand(sftpCommand())
 	hidden(relayUsage, cobra.MinimumNArgs(1), relay)
 	hidden(pam.RunCommand, cobra.NoArgs, func([]string) error { return pam.Run() })
 	hidden(keyfile.Command, cobra.NoArgs, func([]string) error {

@@ -30,6 +30,8 @@ type Permissions struct {
 
 	Forward permit.Rules // see Forwards
 
+	SFTP string `json:",omitempty"` // the program of sshd's Subsystem sftp, or NoSFTP; see Files
+
 	Enrolled *Enrolled `json:",omitempty"` // the key is one that a login has enrolled
 }
 

@@ -207,6 +207,10 @@ func (c *Client) Attach(ctx context.Context, req *wire.Attach, streams Streams) 
 		first.Close()
 		return nil, errors.New("the session's server is too old to tell its events: they need the one of this version")
 	}
+	if req.Side != s.attached.Side {
+		first.Close()
+		return nil, fmt.Errorf("the server is too old for side pipes of this kind, %q", req.Side)
+	}
 	if s.attached.First == 0 || len(s.attached.Secret) == 0 || !wire.ValidName(s.attached.Name) ||
 		s.attached.Role != req.Role {
 		first.Close()
@@ -390,6 +394,3 @@ func (s *Session) waitLocked(ctx context.Context, done func() bool) error {
 	defer func() { s.waiting-- }()
 	return s.gate.Wait(ctx, done)
 }
-
-// Forwards reports whether this is the side pipe for which the request has asked: an older server starts a session.
-func (s *Session) Forwards() bool { return s.attached.Forward }

@@ -183,7 +183,7 @@ func (h *Holder) attachLocked(
 		Events: a.follows,
 		Again:  again,
 
-		Forward: h.launch.Forward,
+		Side: h.launch.Side,
 
 		Activity: activity,
 	}

@@ -143,7 +143,7 @@ func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, 
 		err = login.Await(time.Now().Add(loginTime))
 	}
 	var p *program.Process
-	if launch.Forward && err == nil {
+	if launch.Side != 0 && err == nil {
 		launch.Path, err = spawn.Executable()
 	}
 	if err == nil {

@@ -114,9 +114,9 @@ func (h *Holder) stateLocked(open *wire.Open, query *wire.Query, inScope bool) (
 	claimed := inScope && open.Instance != (wire.InstanceID{}) &&
 		(open.Instance == h.launch.Instance || h.clients.askedBefore(open.Instance) != nil)
 	follows := slices.ContainsFunc(h.clients.all, func(a *attachment) bool { return a.follows && a.role.receives() })
-	if !inScope || h.hiddenLocked() || h.launch.Forward {
+	if !inScope || h.hiddenLocked() || h.launch.Side != 0 {
 		return &wire.State{
-			Memory: memory, Ended: h.life.exited, Claimed: claimed, Follows: follows, Forward: h.launch.Forward,
+			Memory: memory, Ended: h.life.exited, Claimed: claimed, Follows: follows, Side: h.launch.Side,
 		}, nil
 	}
 	var activity *wire.Activity

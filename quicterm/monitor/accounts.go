@@ -52,14 +52,14 @@ const maxExited = 100
 
 // admit returns an error if no holder may start now. ids are the account's sessions, of which those in all have
 // answered. Side pipes are counted apart, and an account may have as many of them.
-func (c *client) admit(ctx context.Context, ids []wire.SessionID, all []entry, forward bool) error {
+func (c *client) admit(ctx context.Context, ids []wire.SessionID, all []entry, side bool) error {
 	s, uid := c.server, c.account.UID
 	if s.draining.Load() {
 		return privsep.ErrDraining
 	}
 	count, exited := len(ids), 0 // including sessions whose holders do not answer
 	for _, e := range all {
-		if e.state.Ended && !forward || e.state.Forward != forward {
+		if e.state.Ended && !side || (e.state.Side != 0) != side {
 			count--
 		}
 		if e.state.Phase == wire.PhaseExited {

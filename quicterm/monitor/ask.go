@@ -176,7 +176,7 @@ func (s *Sessions) checkState(id wire.SessionID, answer wire.Message) (entry, er
 	if !e.state.Visible {
 		e.state = wire.State{
 			Memory: e.state.Memory, Ended: e.state.Ended, Claimed: e.state.Claimed, Follows: e.state.Follows,
-			Forward: e.state.Forward,
+			Side: e.state.Side,
 		}
 		return e, nil
 	}

@@ -22,9 +22,8 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 		return wire.SessionID{}, err
 	}
 	defer end()
-	if rules := c.allowed.Forwards(); req.Forward && (c.allowed.Guest() || rules.Nothing()) {
-		return wire.SessionID{}, errorf(wire.CodeFailed,
-			"nothing may be forwarded: by an option of the key, or by the server's sshd_config")
+	if err := c.maySide(req.Side); err != nil {
+		return wire.SessionID{}, err
 	}
 	if c.allowed.Guest() {
 		e, err := s.find(ctx, uid, c.open(), c.allowed.Enrolled.Session, anyTerminal)
@@ -33,7 +32,7 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 		}
 		return e.id, nil
 	}
-	if !req.Forward && (req.Mode == wire.ModeAttach || req.Role != wire.RoleWriter) {
+	if req.Side == 0 && (req.Mode == wire.ModeAttach || req.Role != wire.RoleWriter) {
 		want := detached
 		if req.Role != wire.RoleWriter {
 			want = anyTerminal
@@ -66,8 +65,8 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 	}
 	name := req.Session
 	switch {
-	case req.Forward: // nobody sees the name, except the operator
-		name = "forward"
+	case req.Side != 0: // nobody sees the name, except the operator
+		name = req.Side.String()
 	case name == "":
 		for n := 1; name == "" || named(name) >= 0; n++ {
 			name = strconv.Itoa(n)
@@ -80,7 +79,7 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 		}
 		return wire.SessionID{}, nameTaken(name)
 	}
-	if err := c.admit(ctx, ids, all, req.Forward); err != nil {
+	if err := c.admit(ctx, ids, all, req.Side != 0); err != nil {
 		return wire.SessionID{}, err
 	}
 	launch, err := c.launch(req, name)
@@ -90,7 +89,7 @@ func (c *client) findOrCreate(ctx context.Context, req *privsep.Attach) (wire.Se
 	if err := c.start(ctx, launch, "session started"); err != nil {
 		return wire.SessionID{}, err
 	}
-	if !req.Forward {
+	if req.Side == 0 {
 		s.tellFollowed(uid, launch.Scope, all)
 	}
 	return launch.ID, nil

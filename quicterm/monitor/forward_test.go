@@ -31,13 +31,19 @@ func (h *host) allowing(allowed auth.Permissions) *privsep.By {
 	return &privsep.By{Login: login.ID}
 }
 
-// forward asks for a side pipe.
+// forward asks for a side pipe that forwards.
 func (h *host) forward(by *privsep.By, req *wire.Attach) error {
 	h.t.Helper()
-	req.Forward = true
+	req.Side = wire.SideForward
+	return h.side(by, req)
+}
+
+// side asks for a side pipe.
+func (h *host) side(by *privsep.By, req *wire.Attach) error {
+	h.t.Helper()
 	rand.Read(req.Instance[:])
 	r := h.request(req)
-	r.By, r.Forward, r.Env, r.Command = *by, true, req.Env, req.Command
+	r.By, r.Side, r.Env, r.Command = *by, req.Side, req.Env, req.Command
 	attached, err := h.server.Attach(h.t.Context(), r)
 	if err == nil {
 		attached.Carrier.Close()
@@ -69,6 +75,42 @@ func TestWhoForwards(t *testing.T) {
 	})
 }
 
+// Who may move no files gets no side pipe for them, and whoever may only move files gets nothing else.
+func TestWhoMovesFiles(t *testing.T) {
+	onHost(t, func(h *host) {
+		for _, test := range []struct {
+			allowed auth.Permissions
+			err     string
+		}{
+			{auth.Permissions{}, ""},
+			{auth.Permissions{NoPTY: true, Forward: permit.None()}, ""},
+			{auth.Permissions{Command: "internal-sftp -R"}, ""},
+			{auth.Permissions{Command: "date"}, "forces a command"},
+			{auth.Permissions{SFTP: auth.NoSFTP}, "no Subsystem sftp"},
+			{auth.Permissions{Enrolled: &auth.Enrolled{Kind: auth.KindShare, Name: "g", Session: strings.Repeat("0", 32)}}, "guest"},
+		} {
+			err := h.side(h.allowing(test.allowed), &wire.Attach{Side: wire.SideFiles})
+			if refused, _ := err.(*wire.Error); (err == nil) != (test.err == "") || err != nil && (refused == nil || !strings.Contains(refused.Text, test.err)) {
+				h.t.Errorf("%+v: %v", test.allowed, err)
+			}
+		}
+		if err := h.side(h.by(), &wire.Attach{Side: 99}); err == nil || !strings.Contains(err.Error(), "does not know side 99") {
+			h.t.Errorf("another kind of side pipe: %v", err)
+		}
+		c, err := h.server.client(h.allowing(auth.Permissions{Command: "internal-sftp -R -l INFO", SFTP: "internal-sftp -u 077"}))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		launch, err := c.launch(&privsep.Attach{Side: wire.SideFiles}, "files")
+		if err != nil || launch.Side != wire.SideFiles || launch.Command != "qtd sftp -R" || !slices.Equal(launch.Env, []string{"HOME=", "USER=anna"}) {
+			h.t.Errorf("%+v, %v", launch, err)
+		}
+		if _, err := c.launch(&privsep.Attach{Command: "date"}, "1"); err == nil || !strings.Contains(err.Error(), "only move files") {
+			h.t.Errorf("a session of a login that may only move files: %v", err)
+		}
+	})
+}
+
 // The program of a side pipe gets its rules from the monitor, in an environment in which the client has nothing.
 func TestLaunchOfSidePipe(t *testing.T) {
 	onHost(t, func(h *host) {
@@ -79,14 +121,14 @@ func TestLaunchOfSidePipe(t *testing.T) {
 			h.t.Fatal(err)
 		}
 		launch, err := c.launch(&privsep.Attach{
-			Forward: true, PTY: true, Dir: "", Command: "sh", Env: [][2]string{{permit.Variable, "{}"}, {"LD_PRELOAD", "/x"}},
+			Side: wire.SideForward, PTY: true, Dir: "", Command: "sh", Env: [][2]string{{permit.Variable, "{}"}, {"LD_PRELOAD", "/x"}},
 		}, "forward")
 		if err != nil {
 			h.t.Fatal(err)
 		}
 		rules := permit.Rules{NoDialSocket: true, NoListenSocket: true, Dials: allowed.Forward.Dials} // it has a command
 		want := []string{"HOME=", "USER=anna", permit.Variable + "=" + rules.Encode()}
-		if !launch.Forward || launch.PTY || launch.Persist != nil || !slices.Equal(launch.Env, want) || !slices.Equal(launch.Argv, []string{"qtd", "forward"}) {
+		if launch.Side != wire.SideForward || launch.PTY || launch.Persist != nil || !slices.Equal(launch.Env, want) || !slices.Equal(launch.Argv, []string{"qtd", "forward"}) {
 			h.t.Errorf("%+v", launch)
 		}
 	})

@@ -17,7 +17,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/quicterm/quicterm/quicterm/forward/permit"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -94,9 +93,11 @@ func (c *client) launch(req *privsep.Attach, name string) (*wire.Launch, error) 
 			launch.Env = append(launch.Env, "SSH_ORIGINAL_COMMAND="+req.Command)
 		}
 	}
-	if req.Forward { // whatever command the key has: sshd forwards beside it, too
-		c.launchForward(launch)
-		return launch, nil
+	if c.allowed.OnlyFiles() && req.Side == 0 {
+		return nil, errorf(wire.CodeFailed, "this login may only move files: use qt cp")
+	}
+	if req.Side != 0 {
+		return launch, c.launchSide(launch, req.Side)
 	}
 	shell := filepath.Base(c.account.Shell)
 	if command == "" {
@@ -113,16 +114,6 @@ func (c *client) launch(req *privsep.Attach, name string) (*wire.Launch, error) 
 		}
 	}
 	return launch, nil
-}
-
-// launchForward makes a launch that of a side pipe, which gets its rules in its environment, and nothing that the
-// client has sent.
-func (c *client) launchForward(launch *wire.Launch) {
-	launch.Forward, launch.PTY, launch.Start, launch.Persist, launch.ExitedTTL = true, false, "", nil, pipeTTL
-	launch.Argv, launch.Command = []string{"qtd", permit.Command}, "qtd "+permit.Command
-	launch.Env = []string{
-		"HOME=" + c.account.Home, "USER=" + c.account.Name, permit.Variable + "=" + c.allowed.Forwards().Encode(),
-	}
 }
 
 // binDir returns the directory of this program, where qt ssh-config looks for it last.

@@ -49,6 +49,29 @@ func (r Role) String() string {
 // ReadOnly reports whether a client in this role can change nothing.
 func (r Role) ReadOnly() bool { return r == RoleWatch || r == RolePeek }
 
+// A Side says what the program of a side pipe does. It is 0 of a session.
+type Side uint8
+
+// The kinds of side pipes.
+const (
+	SideForward Side = 1 // forwards connections
+	SideFiles   Side = 2 // moves files
+)
+
+// Known reports whether this version knows a kind of side pipes.
+func (s Side) Known() bool { return s <= SideFiles }
+
+// String returns the name of such a side pipe's sessions.
+func (s Side) String() string {
+	switch s {
+	case SideForward:
+		return "forward"
+	case SideFiles:
+		return "files"
+	}
+	return fmt.Sprint("side ", uint8(s))
+}
+
 // A ReplayKind says what a client gets of the output from before its attach.
 type ReplayKind uint8
 
@@ -121,8 +144,8 @@ type Attach struct {
 	// Notify is for a client that tells a person who does not look at it what happens.
 	Notify *Notify `cbor:"20,keyasint,omitempty"`
 
-	// Forward is for a new side pipe, whose program forwards connections, in place of a session.
-	Forward bool `cbor:"21,keyasint,omitempty"`
+	// Side is for a new side pipe in place of a session.
+	Side Side `cbor:"21,keyasint,omitempty"`
 }
 
 // Notify asks for NoticeWaits and, with an endpoint, for messages by Web Push while the client has not got the output. It is
@@ -164,7 +187,7 @@ type Attached struct {
 	// at its offset.
 	Again []byte `cbor:"20,keyasint,omitempty"`
 
-	Forward bool `cbor:"21,keyasint,omitempty"` // it is a side pipe
+	Side Side `cbor:"21,keyasint,omitempty"` // of which kind the side pipe is
 }
 
 // Resumed answers a Resume whose proof is valid. Frames follow. Its fields are for the

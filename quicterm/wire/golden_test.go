@@ -114,7 +114,7 @@ var goldenBodies = []struct {
 		Input:       []byte("ls\r"),
 		Events:      true,
 		Notify:      &Notify{Endpoint: "https://p/", Key: []byte{1}, Auth: []byte{2}, Signer: []byte{3}},
-		Forward:     true,
+		Side:        SideForward,
 	},
 		`06 000087 b5
 		01 02
@@ -145,7 +145,7 @@ var goldenBodies = []struct {
 			02 41 01
 			03 41 02
 			04 41 03
-		15 f5`},
+		15 01`},
 	{&Attached{
 		ID:      testID,
 		UID:     1000,
@@ -171,7 +171,7 @@ var goldenBodies = []struct {
 		Events:  true,
 		Typists: []Typist{{7, "a@b"}},
 		Again:   []byte{0x0e},
-		Forward: true,
+		Side:    SideFiles,
 	},
 		`07 00007b b5
 		01 50 000102030405060708090a0b0c0d0e0f
@@ -202,7 +202,7 @@ var goldenBodies = []struct {
 		12 f5
 		13 81 a2 01 07 02 63 614062
 		14 41 0e
-		15 f5`},
+		15 02`},
 	{&Resume{UID: 1000, ID: testID, Instance: testInstance, Boot: testBoot, N: 0x0102030405060708, Proof: testProof},
 		`08 000054
 		000003e8
@@ -330,7 +330,7 @@ var goldenBodies = []struct {
 		Name:    "work",
 		Info:    rawInfo,
 		Follows: true,
-		Forward: true,
+		Side:    SideFiles,
 	},
 		`22 000090 ac
 		01 19 1000
@@ -344,7 +344,7 @@ var goldenBodies = []struct {
 		09 64 776f726b
 		0a 58 68 ` + infoHex + `
 		0b f5
-		0c f5`},
+		0c 02`},
 	{&Grant{Address: "127.0.0.1:4433", HostKey: []byte{1}, Token: []byte{2}, Software: "qtd 1", Protocol: "quicterm/1",
 		Warning: "w"},
 		`23 00002d a6
@@ -424,7 +424,7 @@ var goldenBodies = []struct {
 		Persist: &Persist{Task: PersistShow, Dir: "/p"},
 		Start:   "w",
 		Keys:    &KeyTask{Task: KeysAdd, Dir: "/k", Sum: []byte("sum"), Line: []byte("l")},
-		Forward: true,
+		Side:    SideFiles,
 	},
 		`24 0000a0 b6
 		01 50 000102030405060708090a0b0c0d0e0f
@@ -452,7 +452,7 @@ var goldenBodies = []struct {
 			02 62 2f6b
 			03 43 73756d
 			04 41 6c
-		16 f5`},
+		16 02`},
 	{&Dial{Host: "db", Port: 5432, Path: "/s"},
 		`1b 00000d a3
 		01 62 6462

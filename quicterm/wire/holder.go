@@ -69,8 +69,8 @@ type Launch struct {
 
 	Keys *KeyTask `cbor:"21,keyasint,omitempty"` // the process only does this, and there is no session
 
-	// Forward makes a side pipe, which no list shows: the program is that of the holder.
-	Forward bool `cbor:"22,keyasint,omitempty"`
+	// Side makes a side pipe, which no list shows: the program is that of the holder.
+	Side Side `cbor:"22,keyasint,omitempty"`
 }
 
 // Persist says where the records of lost sessions are, and what the process is started for.
@@ -152,7 +152,7 @@ type State struct {
 	Info    []byte `cbor:"10,keyasint"` // an encoded Info; empty if not visible
 
 	Follows bool `cbor:"11,keyasint,omitempty"` // a client gets its events, in any scope: Appeared is for that
-	Forward bool `cbor:"12,keyasint,omitempty"` // it is a side pipe, and not visible
+	Side    Side `cbor:"12,keyasint,omitempty"` // it is a side pipe, and not visible
 }
 
 // maxInfo is the size of an encoded Info in bytes: what a State with the longest name has room for.

@@ -34,7 +34,7 @@ func (f *Forwards) open(ctx context.Context) (*pipe, error) {
 		}
 	}
 	out, in := io.Pipe()
-	req := &wire.Attach{Forward: true}
+	req := &wire.Attach{Side: wire.SideForward}
 	attach := func() (*client.Session, error) { return f.client.Attach(ctx, req, client.Streams{Stdout: in}) }
 	attached, err := attach()
 	for start := time.Now(); errors.As(err, new(*client.BrokenOffError)) && time.Since(start) < longestPause; {
@@ -57,10 +57,6 @@ func (f *Forwards) open(ctx context.Context) (*pipe, error) {
 		out.CloseWithError(errEnded)
 		in.Close()
 	})
-	if !attached.Forwards() {
-		attached.Part()
-		return nil, errors.New("the server is too old to forward connections")
-	}
 	if p.session, err = forward.NewSession(out, input{attached}, true); err != nil {
 		attached.Part()
 		return nil, err

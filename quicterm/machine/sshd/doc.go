@@ -12,7 +12,7 @@
 //     caller asks.
 //   - ForceCommand, PermitTTY and PubkeyAuthOptions hold for what it gets.
 //   - AuthorizedPrincipalsCommand is not run: it lets no certificate in.
-//   - What cannot be obeyed refuses the account: ChrootDirectory, ForceCommand internal-sftp or not UTF-8,
+//   - What cannot be obeyed refuses the account: ChrootDirectory, ForceCommand that is not UTF-8,
 //     AuthenticationMethods with more than a key, a configuration that sshd itself rejects.
 //
 // A login counts as one to the first port of sshd (Match LocalPort). sshd -T gets the options -f, -o, -p and -h of

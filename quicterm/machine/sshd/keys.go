@@ -56,6 +56,7 @@ func (p *Policy) Restrict(allowed *auth.Permissions) *auth.Permissions {
 	restricted.NoPTY = restricted.NoPTY || p.noTerminal
 	restricted.Verified = restricted.Verified || slices.Contains(p.keyOptions, "verify-required")
 	restricted.Forward = restricted.Forward.And(p.forwards())
+	restricted.SFTP = p.sftp
 	return &restricted
 }
 

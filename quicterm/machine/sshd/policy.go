@@ -3,6 +3,7 @@
 package sshd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type Policy struct {
 	rootLogin               string
 	chroot                  string
 	command                 string // runs in place of what the client asks for, and of a key's command
+	sftp                    string // the program of Subsystem sftp; auth.NoSFTP for none
 	maxSessions             string
 	refused                 bool
 	pam                     bool
@@ -76,6 +78,7 @@ func Parse(output []byte) (*Policy, error) {
 	for name := range missing {
 		return nil, fmt.Errorf("it prints no %s", name)
 	}
+	p.sftp = cmp.Or(p.sftp, auth.NoSFTP)
 	return p, nil
 }
 
@@ -108,6 +111,7 @@ func (p *Policy) CheckPatterns() error {
 type (
 	not   *bool                         // yes means no
 	words *[]string                     // all on one line
+	sftp  *string                       // the program behind the word sftp
 	local struct{ local, remote *bool } // what may not be forwarded, from the side of the client
 )
 
@@ -124,6 +128,7 @@ var items = map[string]func(*Policy) any{
 	"maxsessions":                 func(p *Policy) any { return &p.maxSessions },
 	"chrootdirectory":             func(p *Policy) any { return &p.chroot },
 	"forcecommand":                func(p *Policy) any { return &p.command },
+	"subsystem":                   func(p *Policy) any { return sftp(&p.sftp) },
 	"permittty":                   func(p *Policy) any { return not(&p.noTerminal) },
 	"maxauthtries":                func(p *Policy) any { return &p.maxTries },
 	"pubkeyauthentication":        func(p *Policy) any { return &p.keys },
@@ -184,6 +189,10 @@ func (p *Policy) set(name, value string) (err error) {
 		*field = text
 	case *[]string:
 		*field = append(*field, value)
+	case sftp:
+		if program, ok := strings.CutPrefix(value, "sftp "); ok {
+			*field = program
+		}
 	case words:
 		*field = slices.DeleteFunc(strings.Fields(value), none)
 	}
@@ -227,10 +236,7 @@ func (p *Policy) Admit(ctx context.Context, l *Login, host string) error {
 	case l.UID == 0 && !slices.Contains([]string{"yes", "prohibit-password", "without-password"}, p.rootLogin):
 		return p.refusal("PermitRootLogin " + p.rootLogin)
 	}
-	switch forced := (auth.Permissions{Command: p.command}); {
-	case strings.HasPrefix(p.command, "internal-sftp"):
-		return unsupported("ForceCommand internal-sftp")
-	case !forced.Valid():
+	if forced := (auth.Permissions{Command: p.command}); !forced.Valid() {
 		return unsupported("ForceCommand that is not UTF-8 or too long")
 	}
 	if !p.isOwn {

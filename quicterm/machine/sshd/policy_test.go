@@ -70,7 +70,7 @@ func TestAdmit(t *testing.T) {
 		{"maxsessions 0", login("jo", 1, "10.0.0.1"), "MaxSessions 0"},
 		{"maxsessions 10", login("jo", 1, "10.0.0.1"), ""},
 		{"chrootdirectory /srv", login("jo", 1, "10.0.0.1"), "ChrootDirectory, which is not supported"},
-		{"forcecommand internal-sftp -R", login("jo", 1, "10.0.0.1"), "internal-sftp, which is not supported"},
+		{"forcecommand internal-sftp -R", login("jo", 1, "10.0.0.1"), ""},
 		{"forcecommand echo \xff", login("jo", 1, "10.0.0.1"), "ForceCommand that is not UTF-8"},
 		{"usepam no", login("locked", 1, "10.0.0.1"), "locked password"},
 		{"usepam no", login("lost", 1, "10.0.0.1"), "no answer"},

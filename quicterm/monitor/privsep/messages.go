@@ -212,7 +212,7 @@ type Attach struct {
 	Datagrams bool            `cbor:"11,keyasint"`
 	Dir       string          `cbor:"12,keyasint"`
 	Required  uint8           `cbor:"13,keyasint"`
-	Forward   bool            `cbor:"14,keyasint"`
+	Side      wire.Side       `cbor:"14,keyasint"`
 }
 
 // An Attached is the answer of a holder to an Attach, and the carrier to it. The caller closes the

@@ -1,0 +1,209 @@
+// Package files moves files between this machine and servers, over side pipes: it opens the files of an account. It
+// knows no way to a server and no command line.
+package files
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/pkg/sftp"
+
+	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/files"
+	"github.com/quicterm/quicterm/quicterm/wire"
+)
+
+const (
+	// ownID is the first id of the requests of this package: pkg/sftp counts its own from 1 on.
+	ownID = 1 << 31
+
+	// packetBytes are the content of a request to read or write: fewer requests than with the 32 KiB of other servers.
+	packetBytes = 128 << 10
+
+	// requestsPerFile bounds the requests of a file that are under way: 8 MiB, as much as a session takes of input.
+	requestsPerFile = 64
+
+	// attachTime bounds the time in which a side pipe is opened again after it was broken off.
+	attachTime = time.Minute
+)
+
+// Files are those of an account on a server, which [sftp.Client] opens. Relative paths start at the home directory.
+// They are safe for concurrent use.
+type Files struct {
+	*sftp.Client
+	out     *files.Writer
+	ended   chan struct{} // closed when err is known
+	err     error         // why the side pipe has ended
+	session *client.Session
+
+	mu      sync.Mutex
+	waiting map[uint32]chan []byte // for the answers to the requests of this package
+	last    uint32
+}
+
+// Open opens the files of the account that the client logs in to. The caller closes them.
+func Open(ctx context.Context, c *client.Client) (*Files, error) {
+	out, in := io.Pipe()
+	req := &wire.Attach{Side: wire.SideFiles}
+	attach := func() (*client.Session, error) { return c.Attach(ctx, req, client.Streams{Stdout: in}) }
+	session, err := attach()
+	for start := time.Now(); errors.As(err, new(*client.BrokenOffError)) && time.Since(start) < attachTime; {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(time.Second):
+		}
+		session, err = attach()
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := &Files{
+		out: files.NewWriter(session), ended: make(chan struct{}), session: session,
+		waiting: make(map[uint32]chan []byte), last: ownID,
+	}
+	go func() {
+		_, err := session.Run(context.WithoutCancel(ctx))
+		if err == nil {
+			err = errors.New("the server serves no files any more")
+		}
+		f.err = err
+		close(f.ended)
+		in.Close()
+	}()
+	end := func() {
+		out.Close() // or the session would wait for a reader of what has come
+		session.Part()
+	}
+	stop := context.AfterFunc(ctx, end)
+	defer stop()
+	answers := files.NewReader(out, func(_ byte, id uint32) bool { return id >= ownID }, f.take)
+	f.Client, err = sftp.NewClientPipe(answers, pipe{f.out, end}, sftp.MaxPacketUnchecked(packetBytes),
+		sftp.MaxConcurrentRequestsPerFile(requestsPerFile), sftp.UseConcurrentWrites(true))
+	if err != nil {
+		<-f.ended
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("no files: %w", f.err)
+	}
+	return f, nil
+}
+
+// A pipe has what the [sftp.Client] writes.
+type pipe struct {
+	io.Writer
+	end func()
+}
+
+// Close implements [io.Closer].
+func (p pipe) Close() error {
+	p.end()
+	return nil
+}
+
+// Close ends the side pipe, and all requests.
+func (f *Files) Close() error {
+	f.Client.Close()
+	<-f.ended
+	return nil
+}
+
+// take takes the answer to a request of this package. Nobody waits for others.
+func (f *Files) take(packet []byte) bool {
+	id := binary.BigEndian.Uint32(packet[1:])
+	f.mu.Lock()
+	answer := f.waiting[id]
+	delete(f.waiting, id)
+	f.mu.Unlock()
+	if answer != nil {
+		answer <- packet
+	}
+	return true
+}
+
+// ask sends a request of this package, and returns its answer, the bytes behind the type and the id.
+func (f *Files) ask(request func(id uint32) []byte) ([]byte, error) {
+	answer := make(chan []byte, 1)
+	f.mu.Lock()
+	f.last = max(f.last+1, ownID)
+	id := f.last
+	f.waiting[id] = answer
+	f.mu.Unlock()
+	if err := f.out.Send(request(id)); err != nil {
+		return nil, f.lost()
+	}
+	select {
+	case packet := <-answer:
+		if packet[0] != files.TypeStatus {
+			return packet[5:], nil
+		}
+		return nil, files.ParseStatus(packet[5:])
+	case <-f.ended:
+		return nil, f.err
+	}
+}
+
+// lost returns why the side pipe has ended, for whom a request has failed.
+func (f *Files) lost() error {
+	<-f.ended
+	return f.err
+}
+
+// Put writes a file with a content of at most [files.MaxPut] bytes. It is there wholly or not at all, in place of
+// what had its name, also of a link.
+func (f *Files) Put(name string, a files.Attributes, content []byte) error {
+	if len(content) > files.MaxPut {
+		return fmt.Errorf("%d bytes are too many at once", len(content))
+	}
+	_, err := f.ask(func(id uint32) []byte { return files.Put(id, name, a, content) })
+	return err
+}
+
+// Save writes a file of any size, as Put does.
+func (f *Files) Save(name string, a files.Attributes, content io.Reader) error {
+	start, err := io.ReadAll(io.LimitReader(content, files.MaxPut+1))
+	if err != nil {
+		return err
+	}
+	if len(start) <= files.MaxPut {
+		return f.Put(name, a, start)
+	}
+	part := files.PartOf(name)
+	if err := f.Put(part, files.Attributes{Mode: a.Mode, Exact: a.Exact}, nil); err != nil {
+		return err
+	}
+	file, err := f.OpenFile(part, os.O_WRONLY)
+	if err == nil {
+		_, err = file.ReadFromWithConcurrency(io.MultiReader(bytes.NewReader(start), content), requestsPerFile)
+		if closed := file.Close(); err == nil {
+			err = closed
+		}
+	}
+	if err == nil && !a.ModTime.IsZero() {
+		err = f.Chtimes(part, a.ModTime, a.ModTime)
+	}
+	if err == nil {
+		err = f.PosixRename(part, name)
+	}
+	if err != nil {
+		f.Remove(part)
+	}
+	return err
+}
+
+// hash returns the hash of a range of a file, of at most [files.MaxHash] bytes.
+func (f *Files) hash(name string, offset, size uint64) (files.Hash, error) {
+	answer, err := f.ask(func(id uint32) []byte { return files.HashOf(id, name, offset, size) })
+	if err != nil {
+		return files.Hash{}, err
+	}
+	return files.ParseHash(answer)
+}
