@@ -15,7 +15,7 @@ type Conn interface {
 const (
 	// Buffers are small until a read fills one: most connections are idle most of the time.
 	firstBuffer = 2 << 10
-	largeBuffer = maxFrame
+	largeBuffer = maxFrame - headerSize
 )
 
 // Join moves the bytes of a connection and a stream both ways until both ways have ended, and closes both. ready reads

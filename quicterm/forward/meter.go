@@ -20,8 +20,7 @@ const stallTime = 10 * time.Second
 // A meter reads the pipe for yamux, and stops while the streams have too much that was not read: the first windows of
 // many streams together are larger than what the memory has for them. It is safe for concurrent use.
 type meter struct {
-	r       io.Reader
-	windows windows
+	r io.Reader
 
 	// Of the frames that were read last; for Read alone.
 	header []byte

@@ -5,6 +5,7 @@ package forward
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -20,11 +21,12 @@ const (
 	maxStreams = 4096
 
 	// maxUnread bounds the bytes of all streams that came by the pipe and were not read. An end that has as many reads
-	// the pipe no more, until they are read, or streams that are not read end (stallTime). maxWindow bounds those of one stream: as many as the pipe has under way. maxGrown bounds by how
-	// much all windows grow: streams that nobody reads, however large their windows, leave some for the others.
-	maxUnread = 64 << 20
-	maxWindow = 4 << 20
-	maxGrown  = maxUnread / 2
+	// the pipe no more, until they are read, or streams that are not read end (stallTime). maxWindow bounds those of one
+	// stream: more than the pipe has under way, for the window is given back by halves. Windows grow while less than
+	// maxGrowing bytes of all streams were not read: those that nobody reads leave some for the others.
+	maxUnread  = 64 << 20
+	maxWindow  = 16 << 20
+	maxGrowing = maxUnread / 4
 
 	// maxFrame bounds what a stream sends at once, so that the others get their turns.
 	maxFrame = 32 << 10
@@ -63,7 +65,7 @@ func NewSession(r io.ReadCloser, w io.WriteCloser, client bool) (*Session, error
 	if client {
 		make = yamux.Client
 	}
-	mux, err := make(&conn{m, r, w}, config, m.windows.span)
+	mux, err := make(&conn{m, r, w}, config, func() (yamux.MemoryManager, error) { return windows{m}, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -140,50 +142,25 @@ func (*conn) SetDeadline(time.Time) error      { return nil }
 func (*conn) SetReadDeadline(time.Time) error  { return nil }
 func (*conn) SetWriteDeadline(time.Time) error { return nil }
 
-// windows bound what all streams of a session may have under way beyond their first windows, which each has. What was
-// not read in all of them, the meter bounds.
-type windows struct {
-	mu   sync.Mutex
-	used int
-}
-
 // firstWindow is the window with which each stream of yamux begins.
 const firstWindow = 256 << 10
 
-type span struct {
-	of   *windows
-	used int // guarded by of.mu
-}
+// windows says how much the windows of streams may grow.
+type windows struct{ *meter }
 
-func (w *windows) span() (yamux.MemoryManager, error) { return &span{of: w}, nil }
-
-// ReserveMemory implements [yamux.MemoryManager].
-func (s *span) ReserveMemory(size int, priority uint8) error {
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
-	if priority == math.MaxUint8 {
-		return nil // its first window
+// ReserveMemory implements [yamux.MemoryManager]. A window that has grown stays so, also of a stream that is idle: what
+// was not read counts.
+func (w windows) ReserveMemory(_ int, priority uint8) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if priority != math.MaxUint8 && w.total > maxGrowing { // the first window has that priority
+		return errors.New("too much was not read")
 	}
-	if s.of.used+size > maxGrown {
-		return fmt.Errorf("the windows take %d bytes already", s.of.used)
-	}
-	s.used += size
-	s.of.used += size
 	return nil
 }
 
 // ReleaseMemory implements [yamux.MemoryManager].
-func (s *span) ReleaseMemory(size int) {
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
-	s.used -= size
-	s.of.used -= size
-}
+func (windows) ReleaseMemory(int) {}
 
 // Done implements [yamux.MemoryManager].
-func (s *span) Done() {
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
-	s.of.used -= s.used
-	s.used = 0
-}
+func (windows) Done() {}
