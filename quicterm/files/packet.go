@@ -24,6 +24,7 @@ const (
 // The requests that this package adds to SFTP.
 const (
 	PutRequest  = "put@quicterm"
+	GetRequest  = "get@quicterm"
 	HashRequest = "hash@quicterm"
 )
 

@@ -1,9 +1,10 @@
 // Package files serves the files of an account over a pipe, and has what its clients share with it. The protocol is
-// SFTP 3 (draft-ietf-secsh-filexfer-02), with two requests more: one writes a small file at once, and one hashes a range of a
-// file. It knows no session and no login; whoever runs it has decided what may be served.
+// SFTP 3 (draft-ietf-secsh-filexfer-02), with requests that read and write a small file at once, and one that hashes a
+// range of a file. It knows no session and no login; whoever runs it has decided what may be served.
 package files
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -63,6 +65,8 @@ func (s *server) take(packet []byte) bool {
 	switch name {
 	case PutRequest:
 		serve = s.put
+	case GetRequest:
+		serve = get
 	case HashRequest:
 		serve = hash
 	default:
@@ -73,7 +77,7 @@ func (s *server) take(packet []byte) bool {
 		defer func() { <-s.places }()
 		reply, err := serve(&f)
 		answer := append(Packet(TypeReply, id), reply...)
-		if reply == nil {
+		if reply == nil || err != nil {
 			answer = status(id, err)
 		}
 		s.out.Send(answer) // an error ends Serve, too
@@ -147,16 +151,21 @@ func (s *server) put(f *fields) ([]byte, error) {
 	case s.readOnly:
 		return nil, fs.ErrPermission
 	}
-	return nil, put(name, a, content)
+	root, err := os.OpenRoot(filepath.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return nil, PutIn(root, filepath.Base(name), a, content)
 }
 
-// put writes a file that is there with all of its content, or not at all. It follows no link at the file's name.
-func put(name string, a Attributes, content []byte) (err error) {
+// PutIn writes a file that is there with all of its content, or not at all. It follows no link at the file's name.
+func PutIn(root *os.Root, name string, a Attributes, content []byte) (err error) {
 	part := PartOf(name)
-	create := func() (*os.File, error) { return os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, a.Mode) }
+	create := func() (*os.File, error) { return root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, a.Mode) }
 	file, err := create()
 	if errors.Is(err, fs.ErrExist) { // of a client that has ended
-		os.Remove(part)
+		root.Remove(part)
 		file, err = create()
 	}
 	if err != nil {
@@ -164,7 +173,7 @@ func put(name string, a Attributes, content []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			os.Remove(part)
+			root.Remove(part)
 		}
 	}()
 	_, err = file.Write(content)
@@ -175,10 +184,10 @@ func put(name string, a Attributes, content []byte) (err error) {
 		err = closed
 	}
 	if err == nil && !a.ModTime.IsZero() {
-		err = os.Chtimes(part, a.ModTime, a.ModTime)
+		err = root.Chtimes(part, a.ModTime, a.ModTime)
 	}
 	if err == nil {
-		err = os.Rename(part, name)
+		err = root.Rename(part, name)
 	}
 	return err
 }
@@ -194,24 +203,64 @@ func hash(f *fields) ([]byte, error) {
 	if f.bad || size > MaxHash || int64(offset) < 0 {
 		return nil, errMalformed
 	}
-	info, err := os.Stat(name)
-	if err == nil && !info.Mode().IsRegular() { // opening a pipe may wait
-		err = errors.New("not a regular file")
-	}
-	if err != nil {
-		return nil, err
-	}
-	file, err := os.Open(name)
+	file, _, err := OpenRegular(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	sum := sha256.New()
-	n, err := io.Copy(sum, io.NewSectionReader(file, int64(offset), int64(size)))
+	h, err := HashRange(file, offset, size)
 	if err != nil {
 		return nil, err
 	}
-	return sum.Sum(binary.BigEndian.AppendUint64(nil, uint64(n))), nil
+	return append(binary.BigEndian.AppendUint64(nil, h.Size), h.Sum[:]...), nil
+}
+
+// HashRange hashes the bytes of a file from an offset on.
+func HashRange(file io.ReaderAt, offset, size uint64) (h Hash, err error) {
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.NewSectionReader(file, int64(offset), int64(size)))
+	h.Size = uint64(n)
+	sum.Sum(h.Sum[:0])
+	return h, err
+}
+
+// GetOf returns a GetRequest.
+func GetOf(id uint32, name string) []byte {
+	return AppendString(AppendString(Packet(TypeExtended, id), GetRequest), name)
+}
+
+func get(f *fields) ([]byte, error) {
+	name := f.string()
+	if f.bad {
+		return nil, errMalformed
+	}
+	return Get(name)
+}
+
+// Get returns the content of a file, or the first MaxPut bytes and one more of a larger one.
+func Get(name string) ([]byte, error) {
+	file, info, err := OpenRegular(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content := make([]byte, 0, min(info.Size(), MaxPut)+bytes.MinRead)
+	buf := bytes.NewBuffer(content)
+	_, err = buf.ReadFrom(io.LimitReader(file, MaxPut+1))
+	return buf.Bytes(), err
+}
+
+// OpenRegular opens a file to read it. It does not wait for the other end of a pipe.
+func OpenRegular(name string) (*os.File, fs.FileInfo, error) {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := os.Open(name)
+	return file, info, err
 }
 
 // partSuffix ends the names of files that are not whole. A user's own file hardly has such a name.

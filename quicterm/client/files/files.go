@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -129,8 +131,8 @@ func (f *Files) take(packet []byte) bool {
 	return true
 }
 
-// ask sends a request of this package, and returns its answer, the bytes behind the type and the id.
-func (f *Files) ask(request func(id uint32) []byte) ([]byte, error) {
+// ask sends a request of this package, and returns its answer, of a type or a Status: the bytes behind type and id.
+func (f *Files) ask(kind byte, request func(id uint32) []byte) ([]byte, error) {
 	answer := make(chan []byte, 1)
 	f.mu.Lock()
 	f.last = max(f.last+1, ownID)
@@ -138,16 +140,19 @@ func (f *Files) ask(request func(id uint32) []byte) ([]byte, error) {
 	f.waiting[id] = answer
 	f.mu.Unlock()
 	if err := f.out.Send(request(id)); err != nil {
-		return nil, f.lost()
+		return nil, &EndedError{f.lost()}
 	}
 	select {
 	case packet := <-answer:
-		if packet[0] != files.TypeStatus {
-			return packet[5:], nil
+		if packet[0] == files.TypeStatus {
+			return nil, files.ParseStatus(packet[5:])
 		}
-		return nil, files.ParseStatus(packet[5:])
+		if packet[0] != kind {
+			return nil, fmt.Errorf("the server answers with a packet of type %d", packet[0])
+		}
+		return packet[5:], nil
 	case <-f.ended:
-		return nil, f.err
+		return nil, &EndedError{f.err}
 	}
 }
 
@@ -157,13 +162,57 @@ func (f *Files) lost() error {
 	return f.err
 }
 
+// An EndedError says that the side pipe has ended, and so all requests.
+type EndedError struct{ Err error }
+
+func (e *EndedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why.
+func (e *EndedError) Unwrap() error { return e.Err }
+
+// reason returns an error of a request in the words of the server's system, or why there is no server any more.
+func (f *Files) reason(err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	var ended *EndedError
+	var own *files.Error
+	var status *sftp.StatusError
+	behind := func(text string) error { // the operation and the path
+		if i := strings.LastIndex(text, ": "); i >= 0 {
+			text = text[i+len(": "):]
+		}
+		return errors.New(text)
+	}
+	switch {
+	case errors.As(err, &ended):
+		return ended
+	case errors.Is(err, sftp.ErrSSHFxConnectionLost):
+		return &EndedError{f.lost()}
+	case errors.As(err, &status):
+		text := err.Error()
+		if _, quoted, ok := strings.Cut(text, `sftp: "`); ok {
+			text, _, _ = strings.Cut(quoted, `" (`)
+		}
+		return behind(text)
+	case errors.As(err, &own):
+		return behind(own.Error())
+	}
+	select {
+	case <-f.ended:
+		return &EndedError{f.err}
+	default:
+		return err
+	}
+}
+
 // Put writes a file with a content of at most [files.MaxPut] bytes. It is there wholly or not at all, in place of
 // what had its name, also of a link.
 func (f *Files) Put(name string, a files.Attributes, content []byte) error {
 	if len(content) > files.MaxPut {
 		return fmt.Errorf("%d bytes are too many at once", len(content))
 	}
-	_, err := f.ask(func(id uint32) []byte { return files.Put(id, name, a, content) })
+	_, err := f.ask(files.TypeStatus, func(id uint32) []byte { return files.Put(id, name, a, content) })
 	return err
 }
 
@@ -199,9 +248,64 @@ func (f *Files) Save(name string, a files.Attributes, content io.Reader) error {
 	return err
 }
 
+// maxReads bounds the requests for the names of a directory that are under way: with the 128 names of a packet, 20 000
+// take two round trips.
+const maxReads = 80
+
+// readDir calls each with the files of a directory, in packets as they come. An error of each ends it.
+func (f *Files) readDir(name string, each func([]fs.FileInfo) error) error {
+	body, err := f.ask(files.TypeHandle, func(id uint32) []byte { return files.OnHandle(files.TypeOpenDir, id, name) })
+	if err != nil {
+		return err
+	}
+	handle, err := files.ParseHandle(body)
+	if err != nil {
+		return err
+	}
+	defer f.ask(files.TypeStatus, func(id uint32) []byte { return files.OnHandle(files.TypeClose, id, handle) })
+	type answer struct {
+		body []byte
+		err  error
+	}
+	answers := make(chan chan answer, maxReads)
+	read := func() {
+		a := make(chan answer, 1)
+		answers <- a
+		go func() {
+			body, err := f.ask(files.TypeNames, func(id uint32) []byte { return files.OnHandle(files.TypeReadDir, id, handle) })
+			a <- answer{body, err}
+		}()
+	}
+	window := 1 // doubles while there is more, as most directories are small
+	var failed error
+	for read(); len(answers) > 0; {
+		a := <-<-answers
+		var infos []fs.FileInfo
+		err := a.err
+		if err == nil {
+			infos, err = files.ParseNames(a.body)
+		}
+		if err == nil && failed == nil {
+			err = each(infos)
+		}
+		if failed == nil {
+			failed = err
+		}
+		window = min(2*window, maxReads)
+		for failed == nil && len(answers) < window {
+			read()
+		}
+	}
+	var status *files.Error
+	if errors.As(failed, &status) && status.Code == files.StatusEOF {
+		return nil
+	}
+	return failed
+}
+
 // hash returns the hash of a range of a file, of at most [files.MaxHash] bytes.
 func (f *Files) hash(name string, offset, size uint64) (files.Hash, error) {
-	answer, err := f.ask(func(id uint32) []byte { return files.HashOf(id, name, offset, size) })
+	answer, err := f.ask(files.TypeReply, func(id uint32) []byte { return files.HashOf(id, name, offset, size) })
 	if err != nil {
 		return files.Hash{}, err
 	}

@@ -1,0 +1,115 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/quicterm/quicterm/quicterm/files"
+)
+
+// maxHashes bounds the ranges of a file that are hashed at once.
+const maxHashes = 8
+
+// copyLarge copies a file by a part of it, which stays there if the copy fails.
+func (c *copier) copyLarge(j job) error {
+	part := files.PartOf(j.to)
+	offset := int64(0)
+	if c.Resume {
+		var err error
+		if offset, err = c.same(j, part); err != nil {
+			return err
+		}
+	}
+	if offset == 0 {
+		a := c.attributes(j.info)
+		if err := c.to.put(part, files.Attributes{Mode: a.Mode, Exact: a.Exact}, nil); err != nil {
+			return err
+		}
+	}
+	content, err := j.from.open(j.name, offset)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	c.progress.Bytes.Add(offset)
+	c.progress.Resumed.Add(offset)
+	meter := &meter{ctx: c.ctx, r: content, n: &c.progress.Bytes}
+	if err := c.to.write(part, offset, meter); err != nil {
+		if c.ctx.Err() != nil {
+			return context.Cause(c.ctx)
+		}
+		return fmt.Errorf("%s (a part of it is there: --resume continues)", files.Reason(err))
+	}
+	if meter.read+offset < j.info.Size() {
+		return errors.New("it became shorter while it was read")
+	}
+	if c.Preserve {
+		if err := c.to.chmod(part, j.info.Mode().Perm()); err != nil {
+			return err
+		}
+		if err := c.to.setTime(part, j.info); err != nil {
+			return err
+		}
+	}
+	return c.to.rename(part, j.to)
+}
+
+// A meter counts what is read, until the context ends. The reads of what is sent are about as far as the sending.
+type meter struct {
+	ctx  context.Context
+	r    io.Reader
+	n    interface{ Add(int64) int64 }
+	read int64
+}
+
+// Read implements [io.Reader].
+func (m *meter) Read(p []byte) (int, error) {
+	if m.ctx.Err() != nil {
+		return 0, context.Cause(m.ctx)
+	}
+	n, err := m.r.Read(p)
+	m.read += int64(n)
+	m.n.Add(int64(n))
+	return n, err
+}
+
+// same returns how many bytes of a part are those of the file, up to the end of a range: what follows is copied again.
+// A part is written by several requests at once, so it may have holes.
+func (c *copier) same(j job, part string) (int64, error) {
+	info, err := c.to.lstat(part)
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, nil
+	}
+	size := min(info.Size(), j.info.Size())
+	ranges := int(size / files.MaxHash) // whole ones
+	equal := 0
+	for equal < ranges && c.ctx.Err() == nil {
+		batch := min(maxHashes, ranges-equal)
+		good := make([]bool, batch)
+		errs := make([]error, batch)
+		var work sync.WaitGroup
+		for i := range batch {
+			work.Go(func() {
+				offset := uint64(equal+i) * files.MaxHash
+				theirs, err := j.from.hash(j.name, offset, files.MaxHash)
+				if err != nil {
+					errs[i] = err
+					return
+				}
+				ours, err := c.to.hash(part, offset, files.MaxHash)
+				good[i], errs[i] = ours == theirs, err
+			})
+		}
+		work.Wait()
+		for i := range batch {
+			if errs[i] != nil || !good[i] {
+				return int64(equal) * files.MaxHash, errs[i]
+			}
+			equal++
+		}
+	}
+	return int64(equal) * files.MaxHash, nil
+}
