@@ -76,12 +76,14 @@ type policyCase struct {
 
 	forwards      string // what is forwarded, by the letters of probes; see forwardCases
 	forwardsBySSH string // the same by ssh, if that differs
+
+	files string // rw if files are moved both ways, r if they are only read, else none are
 }
 
 // command is what each client runs.
 const command = "echo ran"
 
-var policyCases = slices.Concat(accountCases, keyCases, certificateCases, forwardCases)
+var policyCases = slices.Concat(accountCases, keyCases, certificateCases, fileCases, forwardCases)
 
 // accountCases are about accounts and what sshd's configuration has for them.
 var accountCases = []policyCase{
@@ -208,7 +210,7 @@ func prepareMachine(t *testing.T, h *rig.Host) {
 	}
 	text := func(key ssh.PublicKey) string { return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) }
 	line, other, ca := text(h.Key), text(h.NewKey("other")), text(h.NewKey("ca"))
-	config := "UsePAM no\nUseDNS no\nPermitRootLogin no\nMaxStartups 1000\nHostKey /etc/ssh/host_key\nPort 22\nListenAddress 0.0.0.0\nListenAddress ::\n" + matches
+	config := "UsePAM no\nUseDNS no\nPermitRootLogin no\nMaxStartups 1000\nHostKey /etc/ssh/host_key\nPort 22\nListenAddress 0.0.0.0\nListenAddress ::\nSubsystem sftp internal-sftp\n" + matches
 	passwd := "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\nsshd:x:102:65534::/run/sshd:/usr/sbin/nologin\n"
 	shadow, groups, members := "root:*:1::::::\n", "root:x:0:\nnogroup:x:65534:\n", map[string][]string{}
 	check(os.RemoveAll("/etc/ssh"))

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -275,5 +276,70 @@ func FuzzServe(f *testing.F) {
 		go io.Copy(io.Discard, near)
 		Serve(bytes.NewReader(stream), far, true)
 		near.Close()
+	})
+}
+
+// The names of a directory are read as SFTP has them, and nothing that is malformed is.
+func TestParseNames(t *testing.T) {
+	var b []byte
+	u32 := func(n uint32) { b = binary.BigEndian.AppendUint32(b, n) }
+	name := func(name string, flags uint32) {
+		b = AppendString(AppendString(b, name), "-rw-r--r-- as ls has it")
+		u32(flags)
+	}
+	u32(5)
+	name(".", 0)
+	name("a/..", hasSize|hasOwner|hasMode|hasTimes|hasExtended)
+	b = binary.BigEndian.AppendUint64(b, 5<<32)
+	for _, n := range []uint32{1, 2, 0o104755, 10, 20, 1} {
+		u32(n)
+	}
+	b = AppendString(AppendString(b, "x"), "y")
+	name("link", hasMode)
+	u32(0o120777)
+	name("dir", hasMode)
+	u32(0o040700)
+	name("odd", 0)
+	infos, err := ParseNames(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for _, i := range infos {
+		fmt.Fprintf(&got, "%s %d %v %t %d, ", i.Name(), i.Size(), i.Mode(), i.IsDir(), i.ModTime().Unix())
+	}
+	const zero = "-62135596800"
+	if want := "a/.. 21474836480 -rwxr-xr-x false 20, link 0 Lrwxrwxrwx false " + zero + ", dir 0 drwx------ true " + zero +
+		", odd 0 ---------- false " + zero + ", "; got.String() != want {
+		t.Errorf("%s\nwant\n%s", got.String(), want)
+	}
+	for n := range b {
+		if infos, err := ParseNames(b[:n]); err == nil {
+			t.Errorf("%d of %d bytes: %v", n, len(b), infos)
+		}
+	}
+	for _, bad := range [][]byte{{0xff, 0xff, 0xff, 0xff}, append([]byte{0, 0, 0, 1, 0, 0, 0, 1, 'a', 0, 0, 0, 0, 0, 0, 0, 1}, bytes.Repeat([]byte{0xff}, 8)...)} {
+		if infos, err := ParseNames(bad); err == nil {
+			t.Errorf("%x: %v", bad, infos)
+		}
+	}
+	if _, err := ParseHandle([]byte{0, 0, 0, 2, 'h'}); err == nil {
+		t.Error("a handle is longer than its packet")
+	}
+	if handle, err := ParseHandle([]byte{0, 0, 0, 1, 'h'}); err != nil || handle != "h" {
+		t.Errorf("ParseHandle = %q, %v", handle, err)
+	}
+}
+
+func FuzzParseNames(f *testing.F) {
+	f.Add([]byte{0, 0, 0, 1, 0, 0, 0, 1, 'a', 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0x81, 0xa4})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		infos, err := ParseNames(body)
+		if err == nil && len(infos) > len(body) {
+			t.Errorf("%d files in %d bytes", len(infos), len(body))
+		}
+		ParseHandle(body)
+		ParseHash(body)
+		ParseStatus(body)
 	})
 }

@@ -41,6 +41,7 @@ const (
 type Files struct {
 	*sftp.Client
 	out     *files.Writer
+	end     func()        // ends the side pipe
 	ended   chan struct{} // closed when err is known
 	err     error         // why the side pipe has ended
 	session *client.Session
@@ -80,14 +81,14 @@ func Open(ctx context.Context, c *client.Client) (*Files, error) {
 		close(f.ended)
 		in.Close()
 	}()
-	end := func() {
+	f.end = func() {
 		out.Close() // or the session would wait for a reader of what has come
 		session.Part()
 	}
-	stop := context.AfterFunc(ctx, end)
+	stop := context.AfterFunc(ctx, f.end)
 	defer stop()
 	answers := files.NewReader(out, func(_ byte, id uint32) bool { return id >= ownID }, f.take)
-	f.Client, err = sftp.NewClientPipe(answers, pipe{f.out, end}, sftp.MaxPacketUnchecked(packetBytes),
+	f.Client, err = sftp.NewClientPipe(answers, pipe{f.out, f.end}, sftp.MaxPacketUnchecked(packetBytes),
 		sftp.MaxConcurrentRequestsPerFile(requestsPerFile), sftp.UseConcurrentWrites(true))
 	if err != nil {
 		<-f.ended
@@ -113,8 +114,9 @@ func (p pipe) Close() error {
 
 // Close ends the side pipe, and all requests.
 func (f *Files) Close() error {
-	f.Client.Close()
+	f.end() // the client would wait for a request that is being sent
 	<-f.ended
+	f.Client.Close()
 	return nil
 }
 
@@ -231,7 +233,7 @@ func (f *Files) Save(name string, a files.Attributes, content io.Reader) error {
 	}
 	file, err := f.OpenFile(part, os.O_WRONLY)
 	if err == nil {
-		_, err = file.ReadFromWithConcurrency(io.MultiReader(bytes.NewReader(start), content), requestsPerFile)
+		_, err = writeFrom(file, 0, io.MultiReader(bytes.NewReader(start), content), func(int64) {})
 		if closed := file.Close(); err == nil {
 			err = closed
 		}

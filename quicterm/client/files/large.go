@@ -36,14 +36,15 @@ func (c *copier) copyLarge(j job) error {
 	defer content.Close()
 	c.progress.Bytes.Add(offset)
 	c.progress.Resumed.Add(offset)
-	meter := &meter{ctx: c.ctx, r: content, n: &c.progress.Bytes}
-	if err := c.to.write(part, offset, meter); err != nil {
+	input := &input{ctx: c.ctx, r: content}
+	err = c.to.write(part, offset, input, func(n int64) { c.progress.Bytes.Add(n) })
+	if err != nil {
 		if c.ctx.Err() != nil {
 			return context.Cause(c.ctx)
 		}
 		return fmt.Errorf("%s (a part of it is there: --resume continues)", files.Reason(err))
 	}
-	if meter.read+offset < j.info.Size() {
+	if input.read+offset < j.info.Size() {
 		return errors.New("it became shorter while it was read")
 	}
 	if c.Preserve {
@@ -57,22 +58,20 @@ func (c *copier) copyLarge(j job) error {
 	return c.to.rename(part, j.to)
 }
 
-// A meter counts what is read, until the context ends. The reads of what is sent are about as far as the sending.
-type meter struct {
+// An input counts what is read, until the context ends.
+type input struct {
 	ctx  context.Context
 	r    io.Reader
-	n    interface{ Add(int64) int64 }
 	read int64
 }
 
 // Read implements [io.Reader].
-func (m *meter) Read(p []byte) (int, error) {
-	if m.ctx.Err() != nil {
-		return 0, context.Cause(m.ctx)
+func (i *input) Read(p []byte) (int, error) {
+	if i.ctx.Err() != nil {
+		return 0, context.Cause(i.ctx)
 	}
-	n, err := m.r.Read(p)
-	m.read += int64(n)
-	m.n.Add(int64(n))
+	n, err := i.r.Read(p)
+	i.read += int64(n)
 	return n, err
 }
 

@@ -10,6 +10,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pkg/sftp"
 
 	"github.com/quicterm/quicterm/quicterm/files"
 )
@@ -28,8 +32,9 @@ type tree interface {
 	mkdir(name string) error
 	symlink(target, name string) error
 	put(name string, a files.Attributes, content []byte) error
-	// write writes the content to a file that is there, from an offset on, where it ends the file.
-	write(name string, offset int64, content io.Reader) error
+	// write writes the content to a file that is there, from an offset on, and ends the file there. It calls wrote with
+	// the bytes that were written.
+	write(name string, offset int64, content io.Reader, wrote func(int64)) error
 	chmod(name string, mode fs.FileMode) error
 	setTime(name string, info fs.FileInfo) error
 	rename(from, to string) error
@@ -119,7 +124,7 @@ func (l *local) put(name string, a files.Attributes, content []byte) error {
 // copyBytes is the size of the buffer between a file and what it is copied from.
 const copyBytes = 256 << 10
 
-func (l *local) write(name string, offset int64, content io.Reader) error {
+func (l *local) write(name string, offset int64, content io.Reader, wrote func(int64)) error {
 	if info, err := l.root.Lstat(name); err != nil || !info.Mode().IsRegular() {
 		return errors.Join(err, errors.New("it was replaced while it was written"))
 	}
@@ -131,12 +136,22 @@ func (l *local) write(name string, offset int64, content io.Reader) error {
 	if _, err := file.Seek(offset, io.SeekStart); err != nil {
 		return err
 	}
-	n, err := io.CopyBuffer(struct{ io.Writer }{file}, struct{ io.Reader }{content}, make([]byte, copyBytes))
+	counted := writerFunc(func(p []byte) (int, error) {
+		n, err := file.Write(p)
+		wrote(int64(n))
+		return n, err
+	})
+	n, err := io.CopyBuffer(counted, struct{ io.Reader }{content}, make([]byte, copyBytes))
 	if err == nil {
 		err = file.Truncate(offset + n)
 	}
 	return errors.Join(err, file.Close())
 }
+
+// A writerFunc is an [io.Writer].
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func (l *local) chmod(name string, mode fs.FileMode) error { return l.root.Chmod(name, mode) }
 func (l *local) rename(from, to string) error              { return l.root.Rename(from, to) }
@@ -222,7 +237,7 @@ func (r *remote) put(name string, a files.Attributes, content []byte) error {
 	return r.reason(r.Put(r.path(name), a, content))
 }
 
-func (r *remote) write(name string, offset int64, content io.Reader) error {
+func (r *remote) write(name string, offset int64, content io.Reader, wrote func(int64)) error {
 	info, err := r.Client.Lstat(r.path(name))
 	if err != nil || !info.Mode().IsRegular() {
 		return errors.Join(r.reason(err), errors.New("it was replaced while it was written"))
@@ -231,11 +246,7 @@ func (r *remote) write(name string, offset int64, content io.Reader) error {
 	if err != nil {
 		return r.reason(err)
 	}
-	_, err = file.Seek(offset, io.SeekStart)
-	var n int64
-	if err == nil {
-		n, err = file.ReadFromWithConcurrency(content, requestsPerFile)
-	}
+	n, err := writeFrom(file, offset, content, wrote)
 	if err == nil && offset+n < info.Size() {
 		err = file.Truncate(offset + n)
 	}
@@ -243,6 +254,46 @@ func (r *remote) write(name string, offset int64, content io.Reader) error {
 		err = closed
 	}
 	return r.reason(err)
+}
+
+// writeFrom writes the content to a file of a server from an offset on, by several requests at once, and returns how many
+// bytes that was. It calls wrote with those that the server has written.
+func writeFrom(file *sftp.File, offset int64, content io.Reader, wrote func(int64)) (size int64, err error) {
+	var work sync.WaitGroup
+	var failed atomic.Pointer[error]
+	free := make(chan []byte, requestsPerFile)
+	for made := 0; err == nil && failed.Load() == nil; {
+		var buf []byte
+		if len(free) == 0 && made < requestsPerFile {
+			buf = make([]byte, packetBytes)
+			made++
+		} else {
+			buf = <-free
+		}
+		var n int
+		n, err = io.ReadFull(content, buf)
+		if n == 0 {
+			break
+		}
+		at := offset + size
+		size += int64(n)
+		work.Go(func() {
+			if _, err := file.WriteAt(buf[:n], at); err != nil {
+				failed.CompareAndSwap(nil, &err)
+			} else {
+				wrote(int64(n))
+			}
+			free <- buf
+		})
+	}
+	work.Wait()
+	if first := failed.Load(); first != nil {
+		return size, *first
+	}
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return size, err
 }
 
 func (r *remote) chmod(name string, mode fs.FileMode) error {

@@ -1,0 +1,276 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/fstest"
+
+	"github.com/quicterm/quicterm/quicterm/files"
+)
+
+// A fake is the tree of a server that says what it likes. What it does not have of a tree, no test needs.
+type fake struct {
+	tree
+	dirs    map[string][]fs.FileInfo
+	content map[string]string
+	links   map[string]string
+}
+
+// entry describes a file.
+func entry(name string, mode fs.FileMode, size int) fs.FileInfo {
+	f, err := fstest.MapFS{"x": {Data: make([]byte, size), Mode: mode}}.Stat("x")
+	if err != nil {
+		panic(err)
+	}
+	return named{f, name, mode}
+}
+
+type named struct {
+	fs.FileInfo
+	name string
+	mode fs.FileMode
+}
+
+func (n named) Name() string      { return n.name }
+func (n named) Mode() fs.FileMode { return n.mode }
+func (n named) IsDir() bool       { return n.mode.IsDir() }
+
+func (f *fake) readDir(name string, each func([]fs.FileInfo) error) error {
+	for batch := range slices.Chunk(f.dirs[name], 2) {
+		if err := each(batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fake) get(name string) ([]byte, error) {
+	content, ok := f.content[name]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return []byte(content), nil
+}
+
+func (f *fake) open(name string, offset int64) (io.ReadCloser, error) {
+	content, err := f.get(name)
+	return io.NopCloser(strings.NewReader(string(content[min(int(offset), len(content)):]))), err
+}
+
+func (f *fake) readLink(name string) (string, error) { return f.links[name], nil }
+
+// copyFrom copies the directory . of a fake into a directory, and returns the lines of what is not copied.
+func copyFrom(t *testing.T, f *fake, dir string, o Options) (failed []string, p *Progress, err error) {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	var mu sync.Mutex
+	o.Recursive = true
+	o.Failed = func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		failed = append(failed, line)
+	}
+	p = new(Progress)
+	c := newCopier(ctx, stop, &local{dir: dir, root: root}, o, p)
+	c.add(job{from: f, name: ".", to: ".", info: entry(".", fs.ModeDir|0o755, 0)})
+	err = c.run()
+	slices.Sort(failed)
+	return failed, p, err
+}
+
+// listed returns all that is below a directory.
+func listed(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	if err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+		if name != dir {
+			names = append(names, name[len(dir)+1:])
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// No server makes a client write outside of the directory that the user has named, or through a link.
+func TestHostileNames(t *testing.T) {
+	outside := t.TempDir()
+	dir := t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(dir, "old")); err != nil {
+		t.Fatal(err)
+	}
+	f := &fake{content: map[string]string{}, links: map[string]string{"new": outside, "twice": outside}}
+	f.dirs = map[string][]fs.FileInfo{
+		".": {
+			entry("..", 0o644, 1), entry("", 0o644, 1), entry("a/b", 0o644, 1), entry("../up", 0o644, 1), entry("/abs", 0o644, 1),
+			entry("nul\x00", 0o644, 1), entry("x.qt.part", 0o644, 1), entry("pipe", fs.ModeNamedPipe|0o644, 0),
+			entry("old", fs.ModeDir|0o755, 0), entry("new", fs.ModeSymlink|0o777, 0),
+			entry("twice", fs.ModeSymlink|0o777, 0), entry("twice", fs.ModeDir|0o755, 0),
+			entry("esc\x1b]0;x\a", 0o644, 1), entry("good", 0o644, 4),
+		},
+		"old": {entry("through", 0o644, 1)}, "twice": {entry("in", 0o644, 2)},
+	}
+	f.content["good"], f.content["twice/in"], f.content["old/through"] = "good", "in", "x"
+	failed, p, err := copyFrom(t, f, dir, Options{})
+	if !errors.Is(err, ErrIncomplete) {
+		t.Errorf("the copy ends with %v", err)
+	}
+	const noName = "no file here can have this name"
+	want := []string{
+		"./: " + noName, "./..: " + noName, "./../up: " + noName, ".//abs: " + noName, "./a/b: " + noName,
+		"./nul?: " + noName, "./x.qt.part: it is a part of a file that is not whole",
+		"esc?]0;x?: file does not exist", "old: there is a link, which is not followed", "pipe: not a regular file",
+		"twice: file exists",
+	}
+	slices.Sort(want)
+	if !slices.Equal(failed, want) {
+		t.Errorf("failed are\n%s\nwant\n%s", strings.Join(failed, "\n"), strings.Join(want, "\n"))
+	}
+	if got := listed(t, outside); got != nil {
+		t.Errorf("outside there is %q", got)
+	}
+	if got, want := listed(t, dir), []string{"good", "new", "old", "twice", "twice/in"}; !slices.Equal(got, want) {
+		t.Errorf("there is %q, want %q", got, want)
+	}
+	if p.Files.Load() != 3 {
+		t.Errorf("%d files are done", p.Files.Load())
+	}
+}
+
+// A file that vanishes or shrinks after it was listed is told, and nothing of it has its name.
+func TestVanishedFiles(t *testing.T) {
+	large := files.MaxPut + 1
+	f := &fake{
+		dirs: map[string][]fs.FileInfo{".": {
+			entry("gone", 0o644, 5), entry("large", 0o644, large), entry("short", 0o644, large), entry("grown", 0o600, 1),
+			entry("kept", 0o644, 5),
+		}},
+		content: map[string]string{
+			"large": strings.Repeat("l", large), "short": "s", "grown": strings.Repeat("g", 3*files.MaxPut), "kept": "kept!",
+		},
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "short"), []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	failed, _, err := copyFrom(t, f, dir, Options{Preserve: true})
+	want := []string{"gone: file does not exist", "short: it became shorter while it was read"}
+	if !errors.Is(err, ErrIncomplete) || !slices.Equal(failed, want) {
+		t.Errorf("%v, failed are %q, want %q", err, failed, want)
+	}
+	f.content["short"] = "before"
+	for _, name := range []string{"large", "short", "grown", "kept"} {
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || string(got) != f.content[name] {
+			t.Errorf("%s has %d bytes, %v", name, len(got), err)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, "grown")); err != nil || info.Mode() != 0o600 {
+		t.Errorf("grown: %v, %v", info, err)
+	}
+}
+
+// A full is a tree whose disk is full.
+type full struct {
+	tree
+	dir string
+}
+
+func (f full) put(string, files.Attributes, []byte) error {
+	return &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+}
+
+func (f full) close() {}
+
+// A full disk ends a copy: all other files would fail too.
+func TestFullDisk(t *testing.T) {
+	f := &fake{dirs: map[string][]fs.FileInfo{}, content: map[string]string{}}
+	for i := range 2000 {
+		name := "f" + strings.Repeat("x", i)
+		f.dirs["."] = append(f.dirs["."], entry(name, 0o644, 1))
+		f.content[name] = "x"
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	lines := 0
+	c := newCopier(ctx, stop, full{}, Options{Recursive: true, Failed: func(string) { lines++ }}, new(Progress))
+	c.add(job{from: f, name: ".", to: ".", info: entry(".", fs.ModeDir|0o755, 0)})
+	if err := c.run(); err == nil || !strings.HasSuffix(err.Error(), "no space left on device") || lines > 0 {
+		t.Errorf("the copy ends with %v, after %d lines", err, lines)
+	}
+}
+
+// A link that is there is replaced by one with another target, and a file is too.
+func TestLinks(t *testing.T) {
+	dir := t.TempDir()
+	for _, err := range []error{os.Symlink("before", filepath.Join(dir, "a")), os.WriteFile(filepath.Join(dir, "b"), nil, 0o600)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := &fake{links: map[string]string{"a": "to a", "b": "../to b", "c": "to c"}, dirs: map[string][]fs.FileInfo{".": {
+		entry("a", fs.ModeSymlink, 0), entry("b", fs.ModeSymlink, 0), entry("c", fs.ModeSymlink, 0),
+	}}}
+	if failed, _, err := copyFrom(t, f, dir, Options{}); err != nil || failed != nil {
+		t.Fatal(err, failed)
+	}
+	for name, want := range f.links {
+		if got, err := os.Readlink(filepath.Join(dir, name)); got != want {
+			t.Errorf("%s leads to %q, %v; want %q", name, got, err, want)
+		}
+	}
+	if got := listed(t, dir); len(got) != 3 {
+		t.Errorf("there is %q", got)
+	}
+}
+
+// A context that ends ends a copy, whose part stays.
+func TestCopyStops(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	ctx, stop := context.WithCancelCause(t.Context())
+	why := errors.New("stopped")
+	f := endless{&fake{dirs: map[string][]fs.FileInfo{".": {entry("large", 0o644, 1<<30)}}}, func() { stop(why) }}
+	c := newCopier(ctx, stop, &local{dir: dir, root: root}, Options{Recursive: true, Failed: func(line string) { t.Error(line) }}, new(Progress))
+	c.add(job{from: f, name: ".", to: ".", info: entry(".", fs.ModeDir|0o755, 0)})
+	if err := c.run(); !errors.Is(err, why) {
+		t.Errorf("the copy ends with %v", err)
+	}
+	if got, want := listed(t, dir), []string{"large.qt.part"}; !slices.Equal(got, want) {
+		t.Errorf("there is %q, want %q", got, want)
+	}
+}
+
+// An endless is a tree with a file that does not end, and that calls read as soon as it is read.
+type endless struct {
+	*fake
+	read func()
+}
+
+func (e endless) open(string, int64) (io.ReadCloser, error) { return e, nil }
+
+func (e endless) Read(p []byte) (int, error) {
+	e.read()
+	return len(p), nil
+}
+
+func (e endless) Close() error { return nil }
