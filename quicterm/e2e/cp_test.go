@@ -198,6 +198,7 @@ func TestCopyFails(t *testing.T) {
 		{[]string{"a", "HOST:" + far + "/to"}, 0, ""}, // in place of the link
 		{[]string{"-r", "dir", "HOST:" + far}, 1,
 			"qt: dir/fifo: not a regular file\nqt: dir/sub: there is a link, which is not followed\n"},
+		{[]string{"-r", "HOST:" + far + "/dir", "HOST:" + far + "/dir/"}, 1, "qt: .*/dir: it cannot be copied into itself\n"},
 		{[]string{"a", h.Path("./a"), "HOST:" + far}, 1, "qt: .*/a: another one has the same name\n"},
 	} {
 		cmd := cp(h, h.Addr, test.args...)

@@ -186,10 +186,7 @@ func TestVanishedFiles(t *testing.T) {
 }
 
 // A full is a tree whose disk is full.
-type full struct {
-	tree
-	dir string
-}
+type full struct{ tree }
 
 func (f full) put(string, files.Attributes, []byte) error {
 	return &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}

@@ -51,6 +51,13 @@ func within(t tree, name string) (tree, error) {
 	panic("there is no other tree")
 }
 
+// inside reports whether a path of a server is below another one, as far as their names tell.
+func inside(below tree, name string, above tree, base string) bool {
+	b, ok := below.(*remote)
+	a, also := above.(*remote)
+	return ok && also && strings.HasPrefix(b.path(name)+"/", strings.TrimSuffix(a.path(base), "/")+"/")
+}
+
 // Copy copies files, and directories with Recursive, to a location: into it if that is a directory, or else with its
 // name. Links below a directory are copied as links, others are followed. ErrIncomplete says that Failed was called. When
 // the context ends, Copy closes the files of all locations, and returns the context's cause.
@@ -90,8 +97,12 @@ func Copy(ctx context.Context, from []Location, to Location, o Options, p *Progr
 		if !into {
 			j.to = name
 		}
-		if err == nil && seen[j.to] {
+		switch {
+		case err != nil:
+		case seen[j.to]:
 			err = errors.New("another one has the same name")
+		case info.IsDir() && l.Files == to.Files && inside(target, j.to, source, base):
+			err = errors.New("it cannot be copied into itself")
 		}
 		if err != nil {
 			c.fail(l.Path, err)
