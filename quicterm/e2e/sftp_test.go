@@ -46,6 +46,14 @@ func TestSFTPPipe(t *testing.T) {
 	if err != nil || !bytes.Equal(got, in) {
 		t.Errorf("%d bytes came back, not the %d that were sent: %v", len(got), len(in), err)
 	}
+	if scp, err := exec.LookPath("scp"); err == nil {
+		cmd := exec.Command(scp, "-q", "-S", h.Path("pipe"), "in", "host:"+there+"/by-scp")
+		cmd.Env, cmd.Dir = h.Env(), h.Dir
+		out, err := cmd.CombinedOutput()
+		if got, missing := os.ReadFile(there + "/by-scp"); err != nil || missing != nil || !bytes.Equal(got, in) {
+			t.Errorf("scp -S: %v, %s", err, out)
+		}
+	}
 	if out, err := sftpBy(t, h, "get "+there+"/none\n"); err == nil || !strings.Contains(out, "not found") {
 		t.Errorf("a file that is not there: %v, %s", err, out)
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/pkg/sftp"
+
 	"github.com/quicterm/quicterm/quicterm/files"
 )
 
@@ -271,3 +273,30 @@ func (e endless) Read(p []byte) (int, error) {
 }
 
 func (e endless) Close() error { return nil }
+
+// An error of the server is told in its own words, without what would control a terminal.
+func TestReasons(t *testing.T) {
+	f := &Files{ended: make(chan struct{})}
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{&files.Error{Code: 4, Text: "write /a/b: no space left on device"}, "no space left on device"},
+		{&files.Error{Code: 4, Text: "x\x1b]0;title\a"}, "x?]0;title?"},
+		{&files.Error{Code: 4}, "error 4 of the server"},
+		{fs.ErrPermission, "permission denied"},
+		{io.EOF, "EOF"},
+	} {
+		if got := f.reason(test.err); got.Error() != test.want {
+			t.Errorf("%v is told as %q, want %q", test.err, got, test.want)
+		}
+	}
+	f.err = errors.New("gone")
+	close(f.ended)
+	var ended *EndedError
+	for _, err := range []error{sftp.ErrSSHFxConnectionLost, errors.New("failed to send packet"), &EndedError{f.err}} {
+		if got := f.reason(err); !errors.As(got, &ended) || got.Error() != "gone" {
+			t.Errorf("%v is told as %v", err, got)
+		}
+	}
+}

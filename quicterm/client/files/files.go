@@ -184,7 +184,7 @@ func (f *Files) reason(err error) error {
 		if i := strings.LastIndex(text, ": "); i >= 0 {
 			text = text[i+len(": "):]
 		}
-		return errors.New(text)
+		return errors.New(wire.Printable(text, maxLine))
 	}
 	switch {
 	case errors.As(err, &ended):
@@ -215,7 +215,7 @@ func (f *Files) Put(name string, a files.Attributes, content []byte) error {
 		return fmt.Errorf("%d bytes are too many at once", len(content))
 	}
 	_, err := f.ask(files.TypeStatus, func(id uint32) []byte { return files.Put(id, name, a, content) })
-	return err
+	return f.reason(err)
 }
 
 // Save writes a file of any size, as Put does.
@@ -247,7 +247,7 @@ func (f *Files) Save(name string, a files.Attributes, content io.Reader) error {
 	if err != nil {
 		f.Remove(part)
 	}
-	return err
+	return f.reason(err)
 }
 
 // maxReads bounds the requests for the names of a directory that are under way: with the 128 names of a packet, 20 000

@@ -234,7 +234,7 @@ func (r *remote) symlink(target, name string) error {
 }
 
 func (r *remote) put(name string, a files.Attributes, content []byte) error {
-	return r.reason(r.Put(r.path(name), a, content))
+	return r.Put(r.path(name), a, content)
 }
 
 func (r *remote) write(name string, offset int64, content io.Reader, wrote func(int64)) error {
