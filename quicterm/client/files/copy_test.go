@@ -71,7 +71,7 @@ func (f *fake) open(name string, offset int64) (io.ReadCloser, error) {
 func (f *fake) readLink(name string) (string, error) { return f.links[name], nil }
 
 // copyFrom copies the directory . of a fake into a directory, and returns the lines of what is not copied.
-func copyFrom(t *testing.T, f *fake, dir string, o Options) (failed []string, p *Progress, err error) {
+func copyFrom(t *testing.T, f tree, dir string, o Options) (failed []string, p *Progress, err error) {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -300,3 +300,86 @@ func TestReasons(t *testing.T) {
 		}
 	}
 }
+
+// A sized is a fake with files that are read and hashed from anywhere. It remembers where they were opened.
+type sized struct {
+	*fake
+	opened *sync.Map // offsets, by name
+}
+
+func (s sized) open(name string, offset int64) (io.ReadCloser, error) {
+	s.opened.Store(name, offset)
+	return s.fake.open(name, offset)
+}
+
+func (s sized) hash(name string, offset, size uint64) (files.Hash, error) {
+	return files.HashRange(strings.NewReader(s.content[name]), offset, size)
+}
+
+// A part is continued behind what it has of the file, whatever else it has. Nothing is taken from another file or a link.
+func TestResume(t *testing.T) {
+	const whole = 3*files.MaxHash + 5
+	content := strings.Repeat("0123456789abcde", whole/15+1)[:whole]
+	other := t.TempDir() + "/other"
+	dir := t.TempDir()
+	s := sized{&fake{dirs: map[string][]fs.FileInfo{}, content: map[string]string{}}, new(sync.Map)}
+	parts := map[string]struct {
+		part string
+		from int64
+	}{
+		"none":    {"", 0},
+		"begun":   {content[:100], 0},
+		"two":     {content[:2*files.MaxHash+7], 2 * files.MaxHash},
+		"hole":    {content[:files.MaxHash] + strings.Repeat("\x00", files.MaxHash) + content[2*files.MaxHash:], files.MaxHash},
+		"another": {strings.Repeat("x", whole), 0},
+		"all":     {content, 3 * files.MaxHash},
+		"longer":  {content + "and more", 3 * files.MaxHash},
+	}
+	for name, p := range parts {
+		s.dirs["."] = append(s.dirs["."], long{entry(name, 0o644, 0), whole})
+		s.content[name] = content
+		if p.part != "" {
+			if err := os.WriteFile(filepath.Join(dir, files.PartOf(name)), []byte(p.part), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s.dirs["."] = append(s.dirs["."], long{entry("link", 0o644, 0), whole})
+	s.content["link"] = content
+	for _, err := range []error{os.WriteFile(other, []byte(content), 0o644), os.Symlink(other, filepath.Join(dir, files.PartOf("link")))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	failed, _, err := copyFrom(t, s, dir, Options{Resume: true})
+	if err != nil || failed != nil {
+		t.Fatal(err, failed)
+	}
+	for name, p := range parts {
+		if from, _ := s.opened.Load(name); from != p.from {
+			t.Errorf("%s is continued at %v, want %d", name, from, p.from)
+		}
+	}
+	for name := range s.content {
+		if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != content {
+			t.Errorf("%s has %d bytes, %v", name, len(got), err)
+		}
+	}
+	if got := listed(t, dir); len(got) != len(s.content) {
+		t.Errorf("there is %q", got)
+	}
+	if from, _ := s.opened.Load("link"); from != int64(0) {
+		t.Error("what a link leads to counts as a part")
+	}
+}
+
+// A long is a file of a size.
+type long struct {
+	fs.FileInfo
+	size int64
+}
+
+func (l long) Size() int64 { return l.size }
