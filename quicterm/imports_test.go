@@ -129,7 +129,7 @@ var packages = []struct {
 	{path: "quicterm/forward/permit", role: "what a login may forward; pure"},
 	{
 		path: "quicterm/client/forwards", role: "the client's end of forwarding; knows no way to a server",
-		imports: "quicterm/client quicterm/forward quicterm/forward/permit quicterm/wire",
+		imports: "quicterm/client quicterm/forward quicterm/forward/permit quicterm/terminal quicterm/wire",
 	},
 	{
 		path: "quicterm/files", role: "serves the files of an account over a pipe; knows no session and no login",

@@ -240,7 +240,7 @@ func runTerminal(ctx context.Context, a *reach.Access, host string, opts *option
 	if opts.role.ReadOnly() {
 		predicts = predict.Never
 	}
-	t := terminal.New(terminal.Config{
+	config := terminal.Config{
 		In:      os.Stdin,
 		Out:     os.Stdout,
 		Escape:  cmp.Or(opts.escape, a.Settings.EscapeChar),
@@ -249,8 +249,12 @@ func runTerminal(ctx context.Context, a *reach.Access, host string, opts *option
 		Role:    opts.role,
 		Skips:   skips,
 		Needs:   a.Needs,
-		Status:  func(st client.Status) string { return newReport(host, st).text(time.Now()) },
-	})
+		Status:  func(st client.Status) string { return newReport(host, st, opts.forwards).text(time.Now()) },
+	}
+	if opts.forwards != nil {
+		config.Forwards = opts.forwards.Menu
+	}
+	t := terminal.New(config)
 	opts.forwards.Tell(t.Print)
 	recording, err := prepareRecording(a.Settings, skips, t.Print)
 	if err != nil {
@@ -286,7 +290,7 @@ func runTerminal(ctx context.Context, a *reach.Access, host string, opts *option
 		abandon(ctx, s)
 		return err
 	}
-	defer showStatus(host, s, opts.Verbose)()
+	defer showStatus(host, s, opts)()
 	// A raw terminal sends no signals: these come from other processes.
 	ctx, stop := reach.UntilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()

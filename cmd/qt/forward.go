@@ -70,6 +70,7 @@ func runForward(ctx context.Context, host string, opts *options) error {
 			return errors.New("there is nothing to forward: name it with -L, -R or -D")
 		}
 		defer f.Close()
+		defer showReport("", opts, func() *report { return newReport(host, f.Link(), f) })()
 		say(forwardsOver, host)
 		ctx, stop := reach.UntilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 		defer stop()
@@ -81,7 +82,8 @@ func runForward(ctx context.Context, host string, opts *options) error {
 	})
 }
 
-// startForwards starts what the command line and ssh's configuration forward. It returns nil if that is nothing.
+// startForwards starts what the command line and ssh's configuration forward. It returns nil if that is nothing, and there
+// is no session in which the user may add some.
 func startForwards(ctx context.Context, a *reach.Access, opts *options) (*forwards.Forwards, error) {
 	specs := opts.forward.specs
 	if opts.forward.none || opts.role == wire.RoleWatch {
@@ -106,7 +108,10 @@ func startForwards(ctx context.Context, a *reach.Access, opts *options) (*forwar
 		}
 		specs = append(specs[:len(specs):len(specs)], spec)
 	}
-	if len(specs) == 0 || a.Target.NoForwards {
+	if a.Target.NoForwards {
+		specs = nil
+	}
+	if len(specs) == 0 && config.Now {
 		return nil, nil
 	}
 	config.Specs = specs

@@ -52,7 +52,7 @@ func runPipe(ctx context.Context, a *reach.Access, host string, opts *options, r
 	if err != nil {
 		return err
 	}
-	defer showStatus(host, s, opts.Verbose)()
+	defer showStatus(host, s, opts)()
 	readFailed := make(chan error, 1)
 	go func() { // ends with the process at the latest
 		_, err := io.Copy(s, os.Stdin)

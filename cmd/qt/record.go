@@ -75,7 +75,7 @@ func record(ctx context.Context, a *reach.Access, host, name, file string, opts 
 	if err := r.begin(out, header(s, host)); err != nil {
 		fail(err)
 	}
-	defer showStatus(host, s, opts.Verbose)()
+	defer showStatus(host, s, opts)()
 	if file != "-" || !term.IsTerminal(int(os.Stdout.Fd())) {
 		say(recordingNow, s.Name(), place(host))
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/client/forwards"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 )
 
@@ -36,6 +37,8 @@ type report struct {
 	Resends        uint64       `json:"resends"`
 	ResentBytes    uint64       `json:"resent_bytes"`
 	Paths          []pathReport `json:"paths"`
+
+	Forwards []forwards.Status `json:"forwards,omitempty"`
 }
 
 type pathReport struct {
@@ -59,8 +62,8 @@ const (
 	stateSilent  = "silent"
 )
 
-// newReport returns the report of this process about its session on a host.
-func newReport(host string, st client.Status) *report {
+// newReport returns the report of this process about its session on a host, and what it forwards.
+func newReport(host string, st client.Status, f *forwards.Forwards) *report {
 	c := st.Counters
 	r := &report{
 		PID:            os.Getpid(),
@@ -81,6 +84,7 @@ func newReport(host string, st client.Status) *report {
 		Resends:        c.Resends,
 		ResentBytes:    c.ResentBytes,
 		Paths:          []pathReport{},
+		Forwards:       f.Status(),
 	}
 	for _, p := range st.Paths {
 		r.Paths = append(r.Paths, pathReport{
@@ -135,17 +139,25 @@ func printReports(w io.Writer, reports []*report) error {
 	return e.Encode(reports)
 }
 
+// what says what a client does.
+func (r *report) what() string {
+	if r.Session == "" {
+		return "forwards"
+	}
+	return "session " + r.Session
+}
+
 // text returns a report as lines for people, without the end of the last line.
 func (r *report) text(now time.Time) string {
 	switch r.State {
 	case stateStopped:
-		return fmt.Sprintf("process %d, session %s: stopped; fg in its shell, or kill -CONT %d, continues it",
-			r.PID, r.Session, r.PID)
+		return fmt.Sprintf("process %d, %s: stopped; fg in its shell, or kill -CONT %d, continues it",
+			r.PID, r.what(), r.PID)
 	case stateSilent:
-		return fmt.Sprintf("process %d, session %s: does not answer", r.PID, r.Session)
+		return fmt.Sprintf("process %d, %s: does not answer", r.PID, r.what())
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, process %d, session %s: %s", place(r.Host), r.PID, r.Session, r.State)
+	fmt.Fprintf(&b, "%s, process %d, %s: %s", place(r.Host), r.PID, r.what(), r.State)
 	if !r.Since.IsZero() {
 		fmt.Fprintf(&b, " since %s, %s", r.Since.Local().Format(time.TimeOnly), ago(now, r.Since))
 	}
@@ -191,6 +203,9 @@ func (r *report) text(now time.Time) string {
 	row("moves", func(p *pathReport) string { return strconv.Itoa(p.Moved) })
 	row("last contact", func(p *pathReport) string { return ago(now, p.LastContact) })
 	t.Flush()
+	for _, f := range r.Forwards {
+		fmt.Fprintf(&b, "  %v\n", f)
+	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

@@ -23,7 +23,7 @@ out.
 
   pid                      process of the client
   host                     as given to the client
-  session                  name on the server
+  session                  name on the server, empty of a client that only forwards
   state, since             live, moving, suspect or offline; connecting at first;
                            of a client that does not answer, stopped or silent:
                            only its process and session are known
@@ -42,7 +42,12 @@ out.
     loss                   share of the sent packets that were lost, from 0 to 1
     sent_bytes, received_bytes
     moved                  how often its local address or interface has changed
-    last_contact           time of the last packet from the server`,
+    last_contact           time of the last packet from the server
+  forwards                 an array with an object for each:
+    kind                   L, R or D, as the flags of qt connect
+    listen, target         addresses; a connection by SOCKS names its target
+    open                   connections
+    sent_bytes, received_bytes    to the server and from it`,
 		Args: usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			reports, err := askClients()
@@ -69,12 +74,16 @@ out.
 }
 
 // showStatus makes qt status show a session until stop is called.
-func showStatus(host string, s *client.Session, verbose bool) (stop func()) {
-	stop, err := serveStatus(s.Name(), func() *report { return newReport(host, s.Status()) })
+func showStatus(host string, s *client.Session, opts *options) (stop func()) {
+	return showReport(s.Name(), opts, func() *report { return newReport(host, s.Status(), opts.forwards) })
+}
+
+func showReport(session string, opts *options, status func() *report) (stop func()) {
+	stop, err := serveStatus(session, status)
 	if err == nil {
 		return stop
 	}
-	if verbose {
+	if opts.Verbose {
 		say("qt status does not show this client: %v", err)
 	}
 	return func() {}

@@ -39,7 +39,7 @@ func shortBase(t *testing.T) (rundir.Base, string) {
 
 func serveHost(t *testing.T, base rundir.Base, host string) (stop func()) {
 	t.Helper()
-	stop, err := serveStatusIn(base, host, func() *report { return newReport(host, client.Status{}) })
+	stop, err := serveStatusIn(base, host, func() *report { return newReport(host, client.Status{}, nil) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestStatusForAnother(t *testing.T) {
 		t.Errorf("the socket is %v, %v; want it for its owner only", info.Mode(), err)
 	}
 	var asked atomic.Int32
-	status := func() *report { asked.Add(1); return newReport("a", client.Status{}) }
+	status := func() *report { asked.Add(1); return newReport("a", client.Status{}, nil) }
 	for _, test := range []struct {
 		uid  uint32 // account of the client
 		want bool

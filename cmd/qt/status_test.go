@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/client"
+	"github.com/quicterm/quicterm/quicterm/client/forwards"
 )
 
 // golden returns a status, the current time, and how the status is shown.
@@ -61,7 +62,9 @@ func golden() (now time.Time, st client.Status, text, asJSON string) {
   sent          999 B               1.2 EB              0 B
   received      1.0 MB              0 B                 0 B
   moves         1                   0                   0
-  last contact  3s ago              -                   -`
+  last contact  3s ago              -                   -
+  -L localhost:8080 to db:80: open 2, sent 999 B, received 1.0 MB
+  -D localhost:1080: open 0, sent 0 B, received 0 B`
 	asJSON = `[
   {
     "pid": PID,
@@ -117,6 +120,23 @@ func golden() (now time.Time, st client.Status, text, asJSON string) {
         "received_bytes": 0,
         "moved": 0
       }
+    ],
+    "forwards": [
+      {
+        "kind": "L",
+        "listen": "localhost:8080",
+        "target": "db:80",
+        "open": 2,
+        "sent_bytes": 999,
+        "received_bytes": 999960
+      },
+      {
+        "kind": "D",
+        "listen": "localhost:1080",
+        "open": 0,
+        "sent_bytes": 0,
+        "received_bytes": 0
+      }
     ]
   }
 ]
@@ -128,8 +148,10 @@ func TestStatusForms(t *testing.T) {
 	defer func(l *time.Location) { time.Local = l }(time.Local)
 	time.Local = time.UTC
 	now, st, text, asJSON := golden()
-	r := newReport("anna@server", st)
+	r := newReport("anna@server", st, nil)
 	r.PID = 4711
+	r.Forwards = []forwards.Status{{Kind: "L", Listen: "localhost:8080", Target: "db:80", Open: 2, Sent: 999, Received: 999_960},
+		{Kind: "D", Listen: "localhost:1080"}}
 	if got, want := r.text(now), strings.ReplaceAll(text, "PID", "4711"); got != want {
 		t.Errorf("shows\n%s\nwant\n%s", got, want)
 	}
@@ -148,7 +170,7 @@ func TestStatusForms(t *testing.T) {
 
 // A session that is not connected yet has a status too.
 func TestStatusOfNothing(t *testing.T) {
-	r := newReport("host", client.Status{Name: "1"})
+	r := newReport("host", client.Status{Name: "1"}, nil)
 	want := `host, process PID, session 1: connecting
   round trip -, resumes 0, input not acknowledged: 0 frames
   duplicates dropped 0, reordered 0, corrupted 0, gaps 0 (0 B), resends 0 (0 B)`

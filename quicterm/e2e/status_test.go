@@ -131,6 +131,14 @@ type clientStatus struct {
 		Received    uint64    `json:"received_bytes"`
 		LastContact time.Time `json:"last_contact"`
 	} `json:"paths"`
+	Forwards []struct {
+		Kind     string `json:"kind"`
+		Listen   string `json:"listen"`
+		Target   string `json:"target"`
+		Open     int    `json:"open"`
+		Sent     uint64 `json:"sent_bytes"`
+		Received uint64 `json:"received_bytes"`
+	} `json:"forwards"`
 }
 
 // statusOf returns the status of the client with a process, or nil. Other clients may

@@ -306,7 +306,7 @@ func TestStalledEnd(t *testing.T) {
 			unread = append(unread, far)
 			s := open("f")
 			wg.Go(func() {
-				Join(s, half{near}, nil)
+				Join(s, half{near}, new(Counts), nil)
 				ends <- i
 			})
 		}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 )
 
 // A Conn is a connection of which each way can be closed alone, by TCP or a unix socket.
@@ -18,14 +19,17 @@ const (
 	largeBuffer = maxFrame - headerSize
 )
 
-// Join moves the bytes of a connection and a stream both ways until both ways have ended, and closes both. ready reads
-// what comes before the bytes of the stream; an error ends both. It may be nil.
-func Join(s *Stream, c Conn, ready func() error) {
+// Counts are of bytes that connections have moved.
+type Counts struct{ Sent, Received atomic.Uint64 }
+
+// Join moves the bytes of a connection and a stream both ways until both ways have ended, counts them, and closes both.
+// ready reads what comes before the bytes of the stream; an error ends both. It may be nil.
+func Join(s *Stream, c Conn, counts *Counts, ready func() error) {
 	s.meter.join(s, c)
 	var wg sync.WaitGroup
 	unwritten := false
 	wg.Go(func() {
-		if move(s, c, s.Reset) == nil {
+		if move(s, c, &counts.Sent, s.Reset) == nil {
 			s.CloseWrite()
 		}
 	})
@@ -34,7 +38,7 @@ func Join(s *Stream, c Conn, ready func() error) {
 		err = ready()
 	}
 	if err == nil {
-		err = move(c, s, func() { unwritten = true })
+		err = move(c, s, &counts.Received, func() { unwritten = true })
 	}
 	switch {
 	case err == nil:
@@ -49,7 +53,7 @@ func Join(s *Stream, c Conn, ready func() error) {
 
 // move writes what it reads, until the end of that, for which it returns nil, or an error. It calls failed if w fails,
 // and if r fails and is the connection.
-func move(w io.Writer, r io.Reader, failed func()) error {
+func move(w io.Writer, r io.Reader, count *atomic.Uint64, failed func()) error {
 	buf := make([]byte, firstBuffer)
 	for {
 		got, err := r.Read(buf)
@@ -58,6 +62,7 @@ func move(w io.Writer, r io.Reader, failed func()) error {
 				failed()
 				return err
 			}
+			count.Add(uint64(got))
 		}
 		switch {
 		case err == io.EOF:

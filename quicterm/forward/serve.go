@@ -105,7 +105,7 @@ func (s *server) dial(stream *Stream, req *wire.Dial) {
 		c.Close()
 		return
 	}
-	Join(stream, c.(Conn), nil)
+	Join(stream, c.(Conn), new(Counts), nil)
 }
 
 func (s *server) listen(stream *Stream, req *wire.Listen) {
@@ -197,7 +197,7 @@ func (s *server) accept(l net.Listener, id uint32) {
 				Abort(c)
 				return
 			}
-			Join(stream, c.(Conn), nil)
+			Join(stream, c.(Conn), new(Counts), nil)
 		})
 	}
 }

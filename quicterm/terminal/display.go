@@ -245,6 +245,16 @@ func (d *display) printLocked(text string) {
 	d.writePendingLocked()
 }
 
+// echo shows what the user types for this client, between the program's output.
+func (d *display) echo(b []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.pending) <= maxPending {
+		d.pending = append(d.pending, b...)
+		d.writePendingLocked()
+	}
+}
+
 // skip records that the user asked to skip output: the next gap is the skipped output.
 func (d *display) skip() {
 	d.mu.Lock()

@@ -22,6 +22,7 @@ type keyboard struct {
 	cfg     Config
 	escapes *escapeFilter
 	suspend func() // or nil
+	menu    *menu  // or nil
 
 	mu       sync.Mutex
 	queue    []input
@@ -92,6 +93,11 @@ func (k *keyboard) escape(c byte) bool {
 		}
 		size := k.view.takes()
 		k.do(func() error { return k.session.TakeSize(size) })
+	case '+':
+		if k.menu == nil {
+			return false
+		}
+		k.menu.begin()
 	case '?':
 		k.display.print(helpText(k.cfg.Role, k.escapes.char))
 	default:
@@ -105,6 +111,9 @@ func (k *keyboard) send(b []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
+		return
+	}
+	if k.menu.takes(b) {
 		return
 	}
 	if k.view != nil {
@@ -196,5 +205,6 @@ func (k *keyboard) close() {
 	k.mu.Lock()
 	k.closed = true
 	k.mu.Unlock()
+	k.menu.close()
 	k.wg.Wait()
 }

@@ -126,6 +126,7 @@ func helpText(role wire.Role, escape byte) string {
  ~>  skip the output that has piled up
  ~*  show keys before the server answers, or no longer
  ~=  give a shared session the size of this terminal
+ ~+  list, add and remove forwards
  ~?  show this help
  ~~  type a ~`
 	if role == wire.RoleWatch {

@@ -80,6 +80,9 @@ func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status i
 		t.display.predict(predict.New(t.cfg.Predict), t.cfg.Predict, s.RTT, s.AskHint)
 	}
 	k := newKeyboard(s, t.display, t.view, t.cfg)
+	if raw && terminal && t.cfg.Forwards != nil {
+		k.menu = newMenu(t.display, t.cfg.Forwards)
+	}
 	defer k.close()
 	if raw {
 		// A stopped job leaves the terminal to a shell.

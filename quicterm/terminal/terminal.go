@@ -26,6 +26,9 @@ type Config struct {
 	Skips  bool                       // the server does not wait for this client
 	Needs  func() string              // what ssh needs of the user to connect again, or nothing; nil for nothing
 	Status func(client.Status) string // the answer to the escape for the state of the connection
+
+	// Forwards answers a line of the menu of forwards; nil for no menu. It may wait for the server.
+	Forwards func(ctx context.Context, line string) string
 }
 
 // A Session is what a terminal needs of a [client.Session].

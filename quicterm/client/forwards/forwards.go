@@ -46,8 +46,9 @@ type Forwards struct {
 	work   sync.WaitGroup
 	gaveUp chan error // why there is no side pipe any more, once
 
-	listeners []net.Listener
-	dials     chan struct{} // places
+	keeping sync.Once
+	dials   chan struct{} // places
+	list    list
 
 	mu   sync.Mutex // guards pipe, and is held while one is opened
 	pipe *pipe
@@ -61,14 +62,14 @@ type Forwards struct {
 func Start(ctx context.Context, c *client.Client, config Config) (*Forwards, error) {
 	f := &Forwards{config: config, client: c, say: config.Say, gaveUp: make(chan error, 1), dials: make(chan struct{}, maxDials)}
 	f.life, f.stop = context.WithCancel(context.WithoutCancel(ctx))
-	for i, spec := range config.Specs {
+	for _, spec := range config.Specs {
+		e := f.list.enter(spec)
 		if spec.Kind == Remote {
 			continue
 		}
-		network, address := spec.Listen.network()
-		err := f.listen(&config.Specs[i], network, address)
+		err := f.listen(e)
 		if err != nil {
-			err = fmt.Errorf("-%c %v: %s", spec.Kind, spec.Listen, forward.Reason(err))
+			f.list.remove(e)
 		}
 		if err := f.failed(err); err != nil {
 			f.Close()
@@ -77,9 +78,8 @@ func Start(ctx context.Context, c *client.Client, config Config) (*Forwards, err
 	}
 	if f.needed() {
 		p, err := f.open(ctx)
-		var missing []int
 		if err == nil {
-			missing, err = f.listenThere(ctx, p, f.remote(), f.failed)
+			_, err = f.listenThere(ctx, p, f.failed)
 		}
 		if config.Strict || config.Now {
 			if err != nil {
@@ -89,23 +89,13 @@ func Start(ctx context.Context, c *client.Client, config Config) (*Forwards, err
 		} else {
 			f.failed(err)
 		}
-		f.work.Go(func() { f.keep(p, missing) })
+		f.keep(p)
 	}
 	return f, nil
 }
 
 // needed reports whether the side pipe is needed also while there is no connection.
-func (f *Forwards) needed() bool { return f.config.Now || len(f.remote()) > 0 }
-
-// remote returns which forwards have the server listen.
-func (f *Forwards) remote() (specs []int) {
-	for i, spec := range f.config.Specs {
-		if spec.Kind == Remote {
-			specs = append(specs, i)
-		}
-	}
-	return specs
-}
+func (f *Forwards) needed() bool { return f.config.Now || len(f.list.missing(nil)) > 0 }
 
 // failed returns an error that ends all. Others it tells.
 func (f *Forwards) failed(err error) error {
@@ -139,9 +129,7 @@ func (f *Forwards) Close() {
 		return
 	}
 	f.stop()
-	for _, l := range f.listeners {
-		l.Close()
-	}
+	f.list.close()
 	f.mu.Lock()
 	p := f.pipe
 	f.mu.Unlock()
@@ -151,8 +139,9 @@ func (f *Forwards) Close() {
 	f.work.Wait()
 }
 
-// listen takes the connections at an address of this machine. Loopback has two.
-func (f *Forwards) listen(spec *Spec, network, address string) error {
+// listen takes the connections at the address of a forward on this machine. Loopback has two.
+func (f *Forwards) listen(e *entry) error {
+	network, address := e.Listen.network()
 	addresses := []string{address}
 	if port, local := strings.CutPrefix(address, "localhost:"); local && network == "tcp" {
 		addresses = []string{"127.0.0.1:" + port, "[::1]:" + port}
@@ -168,7 +157,7 @@ func (f *Forwards) listen(spec *Spec, network, address string) error {
 	for i, address := range addresses {
 		l, err := net.Listen(network, address)
 		if err != nil && i == 0 {
-			return err
+			return e.error(errors.New(forward.Reason(err)))
 		}
 		if err != nil { // a machine may have no IPv6
 			f.config.Log.Debug("not listening", "address", address, "error", err)
@@ -177,13 +166,13 @@ func (f *Forwards) listen(spec *Spec, network, address string) error {
 		if network == "unix" {
 			os.Chmod(address, 0o600)
 		}
-		f.listeners = append(f.listeners, l)
-		f.work.Go(func() { f.accept(l, spec) })
+		e.listeners = append(e.listeners, l)
+		f.work.Go(func() { f.accept(l, e) })
 	}
 	return nil
 }
 
-func (f *Forwards) accept(l net.Listener, spec *Spec) {
+func (f *Forwards) accept(l net.Listener, e *entry) {
 	for {
 		c, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -193,7 +182,7 @@ func (f *Forwards) accept(l net.Listener, spec *Spec) {
 			f.pause(acceptPause)
 			continue
 		}
-		f.work.Go(func() { f.carry(c.(forward.Conn), spec) })
+		f.work.Go(func() { f.carry(c.(forward.Conn), e) })
 	}
 }
 
@@ -224,11 +213,11 @@ func (f *Forwards) pause(d time.Duration) bool {
 }
 
 // carry has the server connect to the target of a connection.
-func (f *Forwards) carry(c forward.Conn, spec *Spec) {
+func (f *Forwards) carry(c forward.Conn, e *entry) {
 	stop := context.AfterFunc(f.life, func() { forward.Abort(c) })
 	defer stop()
-	target := spec.Target
-	if spec.Kind == Dynamic {
+	target := e.Target
+	if e.Kind == Dynamic {
 		var err error
 		if target, err = readSOCKS(c); err != nil {
 			f.config.Log.Debug("no connection by SOCKS", "error", err)
@@ -237,28 +226,28 @@ func (f *Forwards) carry(c forward.Conn, spec *Spec) {
 		}
 	}
 	stream, err := f.dial(target)
-	if err == nil && spec.Kind == Dynamic { // whoever asks by SOCKS waits for the answer
+	if err == nil && e.Kind == Dynamic { // whoever asks by SOCKS waits for the answer
 		err = read(stream, new(wire.Done))
 		replySOCKS(c, socksReply(err))
 	}
 	if err != nil {
-		f.fail(c, stream, spec, target, err)
+		f.fail(c, stream, e, target, err)
 		return
 	}
-	forward.Join(stream, c, func() error { // what the connection sends does not wait for the answer
-		if spec.Kind == Dynamic {
+	e.join(stream, c, func() error { // what the connection sends does not wait for the answer
+		if e.Kind == Dynamic {
 			return nil
 		}
 		err := read(stream, new(wire.Done))
 		if err != nil {
-			f.fail(nil, stream, spec, target, err)
+			f.fail(nil, stream, e, target, err)
 		}
 		return err
 	})
 }
 
 // fail ends a connection that the server has not made, and says so.
-func (f *Forwards) fail(c net.Conn, stream *forward.Stream, spec *Spec, target Address, err error) {
+func (f *Forwards) fail(c net.Conn, stream *forward.Stream, e *entry, target Address, err error) {
 	if c != nil {
 		forward.Abort(c)
 	}
@@ -266,7 +255,7 @@ func (f *Forwards) fail(c net.Conn, stream *forward.Stream, spec *Spec, target A
 		stream.Reset()
 	}
 	if f.life.Err() == nil && !errors.Is(err, errEnded) {
-		f.tell(fmt.Sprintf("-%c %v: %v: %v", spec.Kind, spec.Listen, target, err))
+		f.tell(e.error(fmt.Errorf("%v: %w", target, err)).Error())
 	}
 }
 
@@ -287,67 +276,68 @@ func (f *Forwards) dial(target Address) (*forward.Stream, error) {
 	return stream, nil
 }
 
-// listenThere has the server listen for some forwards, and returns those for which it does not. It stops at an error
-// of failed.
-func (f *Forwards) listenThere(
-	ctx context.Context, p *pipe, specs []int, failed func(error) error,
-) (missing []int, err error) {
-	for _, i := range specs {
-		if err := f.listenAt(ctx, p, i); err != nil {
-			missing = append(missing, i)
-			if err := failed(fmt.Errorf("-R %v: %w", f.config.Specs[i].Listen, err)); err != nil {
-				return nil, err
-			}
+// listenThere has the server listen for the forwards for which it does not, and returns for how many it does now. It
+// stops at an error of failed.
+func (f *Forwards) listenThere(ctx context.Context, p *pipe, failed func(error) error) (listening int, err error) {
+	for _, e := range f.list.missing(p) {
+		note, err := f.listenAt(ctx, p, e)
+		if err == nil {
+			listening++
+		} else if err := failed(err); err != nil {
+			return listening, err
+		}
+		if note != "" {
+			f.tell(note)
 		}
 	}
-	return missing, nil
+	return listening, nil
 }
 
-func (f *Forwards) listenAt(ctx context.Context, p *pipe, i int) error {
-	at := f.config.Specs[i].Listen
+// listenAt has the server listen for a forward, and returns what there is to say about that.
+func (f *Forwards) listenAt(ctx context.Context, p *pipe, e *entry) (note string, err error) {
+	at := e.Listen
 	stream, err := p.session.Open(ctx)
 	if err != nil {
-		return errEnded
+		return "", e.error(errEnded)
 	}
 	defer context.AfterFunc(ctx, stream.Reset)()
-	err = wire.Send(stream, &wire.Listen{Host: at.Host, Port: at.Port, Path: at.Path, ID: uint32(i)})
+	err = wire.Send(stream, &wire.Listen{Host: at.Host, Port: at.Port, Path: at.Path, ID: e.id})
 	answer := new(wire.Listening)
 	if err == nil {
 		err = read(stream, answer)
 	}
-	if err != nil {
+	if err != nil || !f.list.listening(e, p, stream) {
 		stream.Reset()
-		return err
+		return "", e.error(err)
 	}
 	switch {
 	case at.Port == 0 && at.Path == "":
-		f.tell(fmt.Sprintf("-R %v: the server listens at port %d", at, answer.Port))
+		note = fmt.Sprintf("-R %v: the server listens at port %d", at, answer.Port)
 	case answer.Loopback && !slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, at.Host):
-		f.tell(fmt.Sprintf("-R %v: only the server itself reaches it: see GatewayPorts of its sshd_config", at))
+		note = fmt.Sprintf("-R %v: only the server itself reaches it: see GatewayPorts of its sshd_config", at)
 	}
-	return nil
+	return note, nil
 }
 
 // connect connects to the target of a connection that the server has accepted.
 func (f *Forwards) connect(stream *forward.Stream) {
 	accepted := new(wire.Accepted)
-	if err := read(stream, accepted); err != nil || accepted.ID >= uint32(len(f.config.Specs)) ||
-		f.config.Specs[accepted.ID].Kind != Remote {
+	err := read(stream, accepted)
+	e := f.list.remote(accepted.ID)
+	if err != nil || e == nil {
 		stream.Reset()
 		return
 	}
-	spec := &f.config.Specs[accepted.ID]
-	target := spec.Target
+	target := e.Target
 	bySOCKS := target == Address{}
 	if bySOCKS {
-		var err error
 		if target, err = readSOCKS(stream); err != nil {
 			stream.Reset()
 			return
 		}
 		if !f.permits(target) {
 			replySOCKS(stream, socksRefused)
-			f.fail(nil, nil, spec, target, errors.New("PermitRemoteOpen does not permit it"))
+			f.fail(nil, nil, e, target, errors.New("PermitRemoteOpen does not permit it"))
 			stream.Finish()
 			return
 		}
@@ -358,7 +348,7 @@ func (f *Forwards) connect(stream *forward.Stream) {
 		replySOCKS(stream, socksReply(err))
 	}
 	if err != nil {
-		f.fail(nil, nil, spec, target, errors.New(forward.Reason(err)))
+		f.fail(nil, nil, e, target, errors.New(forward.Reason(err)))
 		if bySOCKS {
 			stream.Finish()
 		}
@@ -366,7 +356,7 @@ func (f *Forwards) connect(stream *forward.Stream) {
 		return
 	}
 	defer context.AfterFunc(f.life, func() { forward.Abort(c) })()
-	forward.Join(stream, c.(forward.Conn), nil)
+	e.join(stream, c.(forward.Conn), nil)
 }
 
 // connectTo connects to an address, unless too many others do not answer: each that the server has accepted may be one.

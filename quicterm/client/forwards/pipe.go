@@ -92,8 +92,14 @@ func (i input) Close() error {
 
 // keep opens the side pipe again when it has ended, for as long as something needs it: an hour without its client ends
 // one. It also has the server listen for the forwards that are missing: what was in the way may end, for instance
-// another client of the same user.
-func (f *Forwards) keep(p *pipe, missing []int) {
+// another client of the same user. It returns at once.
+func (f *Forwards) keep(p *pipe) {
+	f.keeping.Do(func() {
+		f.work.Go(func() { f.keepOn(p) })
+	})
+}
+
+func (f *Forwards) keepOn(p *pipe) {
 	pause := firstPause
 	for {
 		var ended <-chan struct{} // never
@@ -101,7 +107,7 @@ func (f *Forwards) keep(p *pipe, missing []int) {
 		if p != nil {
 			ended = p.done
 		}
-		if p == nil || len(missing) > 0 {
+		if p == nil || len(f.list.missing(p)) > 0 {
 			again = time.After(pause)
 		}
 		select {
@@ -124,10 +130,9 @@ func (f *Forwards) keep(p *pipe, missing []int) {
 			f.config.Log.Debug("no side pipe", "error", err)
 			continue
 		case next != p:
-			p, missing, tell = next, f.remote(), f.told
+			p, tell = next, f.told
 		}
-		before := len(missing)
-		if missing, _ = f.listenThere(f.life, p, missing, tell); len(missing) < before {
+		if n, _ := f.listenThere(f.life, p, tell); n > 0 {
 			pause = firstPause
 		}
 	}
