@@ -99,7 +99,7 @@ func (k *keyboard) escape(c byte) bool {
 		}
 		k.menu.begin()
 	case '?':
-		k.display.print(helpText(k.cfg.Role, k.escapes.char))
+		k.display.print(helpText(k.cfg.Role, k.escapes.char, k.menu != nil))
 	default:
 		return false
 	}
@@ -110,10 +110,22 @@ func (k *keyboard) escape(c byte) bool {
 func (k *keyboard) send(b []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.closed {
-		return
+	if !k.menu.takes(b) {
+		k.sendLocked(b)
 	}
-	if k.menu.takes(b) {
+}
+
+// leaveMenu passes what was typed after the menu to the session, before anything that is typed from now on.
+func (k *keyboard) leaveMenu(end func() (typed []byte)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if typed := end(); len(typed) > 0 {
+		k.sendLocked(typed)
+	}
+}
+
+func (k *keyboard) sendLocked(b []byte) {
+	if k.closed {
 		return
 	}
 	if k.view != nil {

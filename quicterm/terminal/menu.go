@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -16,10 +17,12 @@ const menuPrompt = "qt: "
 const maxMenuKeys = 64
 
 // A menu asks the user for lines between the program's output, and shows the answers. Keys go to it until the user
-// leaves it with an empty line, Ctrl-C or Ctrl-D. The program's output continues.
+// leaves it with an empty line, Ctrl-C or Ctrl-D; left then gets the keys that were typed since. The program's output
+// continues.
 type menu struct {
 	display *display
 	answer  func(ctx context.Context, line string) string
+	left    func(end func() (typed []byte))
 	life    context.Context
 	stop    context.CancelFunc
 	wg      sync.WaitGroup
@@ -28,8 +31,10 @@ type menu struct {
 	keys chan []byte // while it is open
 }
 
-func newMenu(d *display, answer func(context.Context, string) string) *menu {
-	m := &menu{display: d, answer: answer}
+func newMenu(
+	d *display, answer func(context.Context, string) string, left func(end func() (typed []byte)),
+) *menu {
+	m := &menu{display: d, answer: answer, left: left}
 	m.life, m.stop = context.WithCancel(context.Background())
 	return m
 }
@@ -72,9 +77,18 @@ func (m *menu) run(keys *menuKeys) {
 	if m.life.Err() == nil {
 		fmt.Fprint(keys, "\r\n")
 	}
+	m.left(func() []byte { return m.end(keys.rest) })
+}
+
+// end closes the menu, and returns the keys that it has not used: those that are left of a read, and of later ones.
+func (m *menu) end(typed []byte) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for len(m.keys) > 0 {
+		typed = append(typed, <-m.keys...)
+	}
 	m.keys = nil
+	return typed
 }
 
 // close ends the menu, and waits for that.
@@ -101,7 +115,11 @@ func (k *menuKeys) Read(b []byte) (int, error) {
 			return 0, io.EOF
 		}
 	}
-	n := copy(b, k.rest)
+	end := len(k.rest)
+	if i := bytes.IndexAny(k.rest, "\r\n\x03\x04"); i >= 0 {
+		end = i + 1 // the next ones may be for the program
+	}
+	n := copy(b, k.rest[:end])
 	k.rest = k.rest[n:]
 	return n, nil
 }

@@ -115,19 +115,21 @@ func takeHint(escape byte) string {
 	return fmt.Sprintf(" (%c= takes it)", escape)
 }
 
-// suspendHelp is for systems whose shells have jobs.
-const suspendHelp = " ~^Z suspend qt, as a job of your shell: fg continues it\n"
+// suspendHelp is for systems whose shells have jobs, menuHelp for clients with a menu.
+const (
+	suspendHelp = " ~^Z suspend qt, as a job of your shell: fg continues it\n"
+	menuHelp    = " ~+  list, add and remove forwards\n"
+)
 
 // helpText lists the escapes, in lines that fit into a narrow window.
-func helpText(role wire.Role, escape byte) string {
+func helpText(role wire.Role, escape byte, menu bool) string {
 	help := `Escapes, at the start of a line:
  ~.  leave: the session continues, qt attach resumes it
 ` + suspendHelp + ` ~#  show the state of the connection
  ~>  skip the output that has piled up
  ~*  show keys before the server answers, or no longer
  ~=  give a shared session the size of this terminal
- ~+  list, add and remove forwards
- ~?  show this help
+` + menuHelp + ` ~?  show this help
  ~~  type a ~`
 	if role == wire.RoleWatch {
 		help = `You watch: what you type does not reach the program.
@@ -140,6 +142,9 @@ off; space lets it follow the cursor. Escapes:
 	}
 	if runtime.GOOS == "windows" {
 		help = strings.Replace(help, suspendHelp, "", 1)
+	}
+	if !menu {
+		help = strings.Replace(help, menuHelp, "", 1)
 	}
 	return strings.ReplaceAll(help, "~", string(escape))
 }

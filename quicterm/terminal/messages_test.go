@@ -34,7 +34,7 @@ func TestMessages(t *testing.T) {
 // The help fits into a narrow window.
 func TestHelpIsNarrow(t *testing.T) {
 	for _, role := range []wire.Role{wire.RoleWriter, wire.RoleWatch} {
-		for line := range strings.Lines(helpText(role, '~')) {
+		for line := range strings.Lines(helpText(role, '~', true)) {
 			if len(strings.TrimSpace(line)) >= 60 {
 				t.Errorf("%q", line)
 			}

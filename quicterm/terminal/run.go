@@ -81,7 +81,7 @@ func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status i
 	}
 	k := newKeyboard(s, t.display, t.view, t.cfg)
 	if raw && terminal && t.cfg.Forwards != nil {
-		k.menu = newMenu(t.display, t.cfg.Forwards)
+		k.menu = newMenu(t.display, t.cfg.Forwards, k.leaveMenu)
 	}
 	defer k.close()
 	if raw {
