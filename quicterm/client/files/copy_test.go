@@ -383,3 +383,23 @@ type long struct {
 }
 
 func (l long) Size() int64 { return l.size }
+
+// A directory is where it is with a slash behind it as without.
+func TestIntoDirectory(t *testing.T) {
+	from := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(from, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []string{"", "/", "/.", "//"} {
+		dir := t.TempDir()
+		if err := Copy(t.Context(), []Location{{Path: from}}, Location{Path: dir + end}, Options{}, new(Progress)); err != nil {
+			t.Errorf("into %s: %v", dir+end, err)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, "f")); string(got) != "x" {
+			t.Errorf("into %s: the file has %q, %v", dir+end, got, err)
+		}
+		if err := Copy(t.Context(), []Location{{Path: from}}, Location{Path: dir + "/none/"}, Options{}, new(Progress)); err == nil {
+			t.Errorf("copied into a directory that does not exist")
+		}
+	}
+}

@@ -22,11 +22,11 @@ type Location struct {
 // split returns the directory of a location, as a tree, and the name in it. The name is "." if the path has none.
 func (l Location) split() (t tree, name string) {
 	if l.Files == nil {
-		name = filepath.Base(l.Path)
-		if name == "." || name == ".." || name == string(filepath.Separator) {
-			return &local{dir: l.Path}, "."
+		p := filepath.Clean(l.Path) // Dir takes what ends with a slash for a directory in itself
+		if name = filepath.Base(p); name == "." || name == ".." || name == string(filepath.Separator) {
+			return &local{dir: p}, "."
 		}
-		return &local{dir: filepath.Dir(l.Path)}, name
+		return &local{dir: filepath.Dir(p)}, name
 	}
 	p := l.Path
 	if rest, ok := strings.CutPrefix(p, "~"); ok && (rest == "" || rest[0] == '/') {
