@@ -403,3 +403,21 @@ func TestIntoDirectory(t *testing.T) {
 		}
 	}
 }
+
+// What is no file keeps its name.
+func TestOntoDevice(t *testing.T) {
+	from := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(from, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	device := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(os.DevNull, device); err != nil {
+		t.Fatal(err)
+	}
+	if err := Copy(t.Context(), []Location{{Path: from}}, Location{Path: device}, Options{}, new(Progress)); err == nil {
+		t.Error("a file was copied onto a device")
+	}
+	if got, err := os.Readlink(device); got != os.DevNull {
+		t.Errorf("the link leads to %q, %v", got, err)
+	}
+}

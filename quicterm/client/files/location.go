@@ -69,6 +69,8 @@ func Copy(ctx context.Context, from []Location, to Location, o Options, p *Progr
 	switch {
 	case into:
 		target, err = within(target, name)
+	case err == nil && !info.Mode().IsRegular(): // as /dev/null, whose name the copy would take
+		return fmt.Errorf("%s: it is neither a file nor a directory", there)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 	case len(from) > 1 || strings.HasSuffix(to.Path, "/") || name == ".":
 		return fmt.Errorf("%s: there is no such directory", there)
