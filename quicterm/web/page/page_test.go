@@ -162,7 +162,7 @@ func playFlood(t *testing.T, d *desk) {
 	v.await(`(?m)^flood\s*\nflood`)
 	took("Ctrl-C", func() {
 		v.do(v.page.Press(v.ctx, bidi.Control, "c"))
-		v.await(`\^C\s*\n\$$`)
+		v.await(`\^C.*\n\$$`) // the kernel drops what it has not printed: ^C may overwrite the start of a line
 	})
 	v.wantSame(v.session(), "1000")
 }
