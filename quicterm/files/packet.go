@@ -161,8 +161,8 @@ type fields struct {
 	bad bool
 }
 
-func (f *fields) bytes(n int) []byte {
-	if n > len(f.b) {
+func (f *fields) bytes(n uint32) []byte {
+	if uint64(n) > uint64(len(f.b)) {
 		f.bad, n = true, 0
 		return make([]byte, 8)
 	}
@@ -176,11 +176,10 @@ func (f *fields) uint64() uint64 { return binary.BigEndian.Uint64(f.bytes(8)) }
 
 func (f *fields) string() string {
 	n := f.uint32()
-	if f.bad || uint64(n) > uint64(len(f.b)) {
-		f.bad = true
-		return ""
+	if b := f.bytes(n); !f.bad {
+		return string(b)
 	}
-	return string(f.bytes(int(n)))
+	return ""
 }
 
 // A Hash is that of the bytes of a file from an offset on.

@@ -144,7 +144,7 @@ func (s *server) put(f *fields) ([]byte, error) {
 	if at := int64(f.uint64()); at != 0 {
 		a.ModTime = time.Unix(0, at)
 	}
-	content := f.bytes(int(f.uint32()))
+	content := f.bytes(f.uint32())
 	switch {
 	case f.bad || name == "":
 		return nil, errMalformed
