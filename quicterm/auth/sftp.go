@@ -44,6 +44,9 @@ func (p *Permissions) Files() (flags []string, err error) {
 		return fmt.Errorf("no files may be moved: the server's sftp has %.100q, which quicterm does not support", what)
 	}
 	words := strings.Fields(server)
+	if len(words) == 0 {
+		return nil, refused(server)
+	}
 	if base := path.Base(words[0]); base != internalSFTP && base != "sftp-server" || strings.ContainsAny(server, `"'\`) {
 		return nil, refused(server)
 	}

@@ -151,6 +151,7 @@ func (s *server) put(f *fields) ([]byte, error) {
 	case s.readOnly:
 		return nil, fs.ErrPermission
 	}
+	name = filepath.Clean(name)
 	root, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {
 		return nil, err

@@ -94,7 +94,9 @@ func (m *menu) end(typed []byte) []byte {
 // close ends the menu, and waits for that.
 func (m *menu) close() {
 	if m != nil {
+		m.mu.Lock()
 		m.stop()
+		m.mu.Unlock()
 		m.wg.Wait()
 	}
 }

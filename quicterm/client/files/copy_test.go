@@ -421,3 +421,25 @@ func TestOntoDevice(t *testing.T) {
 		t.Errorf("the link leads to %q, %v", got, err)
 	}
 }
+
+// A large file is copied as well if its owner may not write it. A part has no permission in the end that the file has not.
+func TestModesOfLarge(t *testing.T) {
+	content := strings.Repeat("x", files.MaxPut+1)
+	for name, mode := range map[string]fs.FileMode{"read-only": 0o444, "private": 0o600, "secret": 0o400} {
+		from, dir := filepath.Join(t.TempDir(), name), t.TempDir()
+		part := filepath.Join(dir, files.PartOf(name))
+		if err := errors.Join(os.WriteFile(from, []byte(content), mode), os.WriteFile(part, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		for _, resume := range []bool{true, false} {
+			o := Options{Resume: resume, Failed: func(line string) { t.Error(line) }}
+			if err := Copy(t.Context(), []Location{{Path: from}}, Location{Path: dir}, o, new(Progress)); err != nil {
+				t.Fatal(name, err)
+			}
+			info, err := os.Stat(filepath.Join(dir, name))
+			if err != nil || info.Mode() != mode || info.Size() != int64(len(content)) {
+				t.Errorf("%s is %v, %v", name, info, err)
+			}
+		}
+	}
+}

@@ -3,14 +3,12 @@
 package files
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -215,38 +213,6 @@ func (f *Files) Put(name string, a files.Attributes, content []byte) error {
 		return fmt.Errorf("%d bytes are too many at once", len(content))
 	}
 	_, err := f.ask(files.TypeStatus, func(id uint32) []byte { return files.Put(id, name, a, content) })
-	return f.reason(err)
-}
-
-// Save writes a file of any size, as Put does.
-func (f *Files) Save(name string, a files.Attributes, content io.Reader) error {
-	start, err := io.ReadAll(io.LimitReader(content, files.MaxPut+1))
-	if err != nil {
-		return err
-	}
-	if len(start) <= files.MaxPut {
-		return f.Put(name, a, start)
-	}
-	part := files.PartOf(name)
-	if err := f.Put(part, files.Attributes{Mode: a.Mode, Exact: a.Exact}, nil); err != nil {
-		return err
-	}
-	file, err := f.OpenFile(part, os.O_WRONLY)
-	if err == nil {
-		_, err = writeFrom(file, 0, io.MultiReader(bytes.NewReader(start), content), func(int64) {})
-		if closed := file.Close(); err == nil {
-			err = closed
-		}
-	}
-	if err == nil && !a.ModTime.IsZero() {
-		err = f.Chtimes(part, a.ModTime, a.ModTime)
-	}
-	if err == nil {
-		err = f.PosixRename(part, name)
-	}
-	if err != nil {
-		f.Remove(part)
-	}
 	return f.reason(err)
 }
 

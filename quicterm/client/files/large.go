@@ -13,6 +13,9 @@ import (
 // maxHashes bounds the ranges of a file that are hashed at once.
 const maxHashes = 8
 
+// ownerWrites is the permission that a part needs to be written, also of a file that has it no more.
+const ownerWrites = 0o200
+
 // copyLarge copies a file by a part of it, which stays there if the copy fails.
 func (c *copier) copyLarge(j job) error {
 	part := files.PartOf(j.to)
@@ -25,7 +28,7 @@ func (c *copier) copyLarge(j job) error {
 	}
 	if offset == 0 {
 		a := c.attributes(j.info)
-		if err := c.to.put(part, files.Attributes{Mode: a.Mode, Exact: a.Exact}, nil); err != nil {
+		if err := c.to.put(part, files.Attributes{Mode: a.Mode | ownerWrites, Exact: a.Exact}, nil); err != nil {
 			return err
 		}
 	}
@@ -37,25 +40,40 @@ func (c *copier) copyLarge(j job) error {
 	c.progress.Bytes.Add(offset)
 	c.progress.Resumed.Add(offset)
 	input := &input{ctx: c.ctx, r: content}
+	if j.info.Size() > files.MaxPut { // pkg/sftp leaves out bytes where the end of a file moves while it reads there
+		input.r = io.LimitReader(content, j.info.Size()-offset)
+	}
 	err = c.to.write(part, offset, input, func(n int64) { c.progress.Bytes.Add(n) })
 	if err != nil {
-		if c.ctx.Err() != nil {
+		var ended *EndedError
+		switch {
+		case c.ctx.Err() != nil:
 			return context.Cause(c.ctx)
+		case errors.As(err, &ended):
+			return err
 		}
 		return fmt.Errorf("%s (a part of it is there: --resume continues)", files.Reason(err))
 	}
 	if input.read+offset < j.info.Size() {
 		return errors.New("it became shorter while it was read")
 	}
-	if c.Preserve {
-		if err := c.to.chmod(part, j.info.Mode().Perm()); err != nil {
-			return err
-		}
-		if err := c.to.setTime(part, j.info); err != nil {
-			return err
-		}
+	if err := c.dress(j, part); err != nil {
+		return err
 	}
 	return c.to.rename(part, j.to)
+}
+
+// dress gives a part that is whole its permissions, none that the file does not have, and its time.
+func (c *copier) dress(j job, part string) error {
+	mode := j.info.Mode().Perm()
+	if c.Preserve {
+		return errors.Join(c.to.chmod(part, mode), c.to.setTime(part, j.info))
+	}
+	info, err := c.to.lstat(part)
+	if err == nil && info.Mode().Perm()&^mode != 0 {
+		err = c.to.chmod(part, info.Mode().Perm()&mode)
+	}
+	return err
 }
 
 // An input counts what is read, until the context ends.
