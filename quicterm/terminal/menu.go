@@ -69,7 +69,14 @@ func (m *menu) takes(typed []byte) bool {
 func (m *menu) run(keys *menuKeys) {
 	lines := term.NewTerminal(keys, menuPrompt)
 	for line, err := "", error(nil); ; {
-		m.display.print(m.answer(m.life, line))
+		answer := make(chan string, 1)
+		go func() { answer <- m.answer(m.life, line) }() // a dead network may keep it: whoever leaves does not wait for it
+		select {
+		case text := <-answer:
+			m.display.print(text)
+		case <-m.life.Done():
+			return
+		}
 		if line, err = lines.ReadLine(); err != nil || line == "" {
 			break
 		}
@@ -91,7 +98,7 @@ func (m *menu) end(typed []byte) []byte {
 	return typed
 }
 
-// close ends the menu, and waits for that.
+// close ends the menu, and waits for that, but not for an answer.
 func (m *menu) close() {
 	if m != nil {
 		m.mu.Lock()
