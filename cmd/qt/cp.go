@@ -126,7 +126,7 @@ func inSession(ctx context.Context, c *client.Client, name string) (string, erro
 		return "", err
 	}
 	if v.CWD == "" {
-		return "", fmt.Errorf("session %s: in which directory it is is not known", session)
+		return "", fmt.Errorf("session %s does not tell its directory: name the path from the home directory on", session)
 	}
 	if path.IsAbs(rest) {
 		return rest, nil

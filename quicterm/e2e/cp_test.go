@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -183,6 +184,14 @@ func TestCopyFails(t *testing.T) {
 	if err := os.Symlink(far+"/target", far+"/to/a"); err != nil {
 		t.Fatal(err)
 	}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromHome, err := filepath.Rel(me.HomeDir, far)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		args   []string
 		status int
@@ -199,6 +208,7 @@ func TestCopyFails(t *testing.T) {
 		{[]string{"-r", "dir", "HOST:" + far}, 1,
 			"qt: dir/fifo: not a regular file\nqt: dir/sub: there is a link, which is not followed\n"},
 		{[]string{"-r", "HOST:" + far + "/dir", "HOST:" + far + "/dir/"}, 1, "qt: .*/dir: it cannot be copied into itself\n"},
+		{[]string{"-r", "HOST:" + fromHome + "/dir", "HOST:" + far + "/dir/new"}, 1, "qt: .*/dir: it cannot be copied into itself\n"},
 		{[]string{"a", h.Path("./a"), "HOST:" + far}, 1, "qt: .*/a: another one has the same name\n"},
 	} {
 		cmd := cp(h, h.Addr, test.args...)

@@ -87,9 +87,10 @@ func (h *harness) wantFile(name, content string, mode fs.FileMode) {
 // A request writes a file at once, in place of what had its name.
 func TestPut(t *testing.T) {
 	h, dir := newHarness(t, false), t.TempDir()
-	at := time.Unix(1e9, 5)
 	name := filepath.Join(dir, "a")
-	for _, content := range []string{"one", "", strings.Repeat("x", MaxPut)} {
+	for content, at := range map[string]time.Time{
+		"one": time.Unix(1e9, 5), "": time.Unix(0, 0), strings.Repeat("x", MaxPut): time.Unix(-1, 0),
+	} {
 		if err := h.put(name, Attributes{Mode: 0o751, Exact: true, ModTime: at}, content); err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +241,7 @@ func hexOf(b []byte) string {
 // The bytes of the requests, as SPEC.md has them.
 func TestGoldenRequests(t *testing.T) {
 	put := Put(7, "a", Attributes{Mode: 0o644, Exact: true, ModTime: time.Unix(1, 2)}, []byte("hi"))
-	const wantPut = "00000000c8000000070000000c7075744071756963746572" + "6d" + "0000000161" + "000001a4" + "00000001" + "000000003b9aca02" + "000000026869"
+	const wantPut = "00000000c8000000070000000c7075744071756963746572" + "6d" + "0000000161" + "000001a4" + "00000003" + "000000003b9aca02" + "000000026869"
 	if got := hexOf(put); got != wantPut {
 		t.Errorf("put: %s, want %s", got, wantPut)
 	}

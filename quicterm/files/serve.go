@@ -80,7 +80,7 @@ func (s *server) take(packet []byte) bool {
 		if reply == nil || err != nil {
 			answer = status(id, err)
 		}
-		s.out.Send(answer) // an error ends Serve, too
+		s.out.Send(answer) // if the pipe has ended, the input ends, too
 	})
 	return true
 }
@@ -121,27 +121,36 @@ type Attributes struct {
 	ModTime time.Time   // zero for now
 }
 
+// The flags of a PutRequest.
+const (
+	exactMode = 1 << 0
+	givenTime = 1 << 1
+)
+
 // Put returns a PutRequest.
 func Put(id uint32, name string, a Attributes, content []byte) []byte {
 	b := AppendString(Packet(TypeExtended, id), PutRequest)
 	b = binary.BigEndian.AppendUint32(AppendString(b, name), uint32(a.Mode.Perm()))
-	var exact uint32
+	var flags uint32
 	if a.Exact {
-		exact = 1
+		flags |= exactMode
 	}
 	var at uint64
 	if !a.ModTime.IsZero() {
+		flags |= givenTime
 		at = uint64(a.ModTime.UnixNano())
 	}
-	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(b, exact), at)
+	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(b, flags), at)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(content)))
 	return append(b, content...)
 }
 
 func (s *server) put(f *fields) ([]byte, error) {
 	name := f.string()
-	a := Attributes{Mode: fs.FileMode(f.uint32()).Perm(), Exact: f.uint32() == 1}
-	if at := int64(f.uint64()); at != 0 {
+	a := Attributes{Mode: fs.FileMode(f.uint32()).Perm()}
+	flags, at := f.uint32(), int64(f.uint64())
+	a.Exact = flags&exactMode != 0
+	if flags&givenTime != 0 {
 		a.ModTime = time.Unix(0, at)
 	}
 	content := f.bytes(f.uint32())

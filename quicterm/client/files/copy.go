@@ -166,8 +166,8 @@ func (c *copier) add(j job) {
 		c.fail(j.to, errors.New("it is a directory: -r copies it"))
 	case mode.IsDir():
 		made, err := mkdirIn(c.to, j.to)
-		if err == nil && made && mode.Perm()&0o755 != 0o755 { // nobody else may read what will be in it
-			err = c.to.chmod(j.to, mode.Perm()&0o755|0o700)
+		if err == nil && made && mode.Perm()&0o755 != 0o755 { // the accounts that cannot read it cannot read the copy
+			err = c.narrow(j.to, mode|0o700)
 		}
 		if err != nil {
 			c.fail(j.to, err)
@@ -177,6 +177,7 @@ func (c *copier) add(j job) {
 		c.boundLocked(len(c.dirs))
 		c.dirs = append(c.dirs, j)
 		if c.Preserve {
+			c.boundLocked(len(c.made))
 			c.made = append(c.made, j)
 		}
 		c.mu.Unlock()
@@ -205,6 +206,15 @@ func (c *copier) add(j job) {
 			c.finish(j, err)
 		})
 	}
+}
+
+// narrow takes the permissions from a new file of the target that a mode does not have.
+func (c *copier) narrow(name string, mode fs.FileMode) error {
+	info, err := c.to.lstat(name)
+	if err == nil && info.Mode().Perm()&^mode != 0 {
+		err = c.to.chmod(name, info.Mode().Perm()&mode)
+	}
+	return err
 }
 
 // maxWaiting bounds the directories and links that wait, so that a server that lists them without end takes no memory.
@@ -245,7 +255,11 @@ func (c *copier) copyDir(dir job) {
 	err := dir.from.readDir(dir.name, func(infos []fs.FileInfo) error {
 		for _, info := range infos {
 			name := info.Name()
-			if err := checkName(name); err != nil {
+			err := checkName(name)
+			if err == nil && len(dir.to)+len(name) > maxPath {
+				err = errors.New("its path is too long")
+			}
+			if err != nil {
 				c.fail(dir.to+"/"+name, err)
 				continue
 			}
@@ -274,7 +288,13 @@ func (c *copier) copySmall(j job) error {
 		return err
 	}
 	if len(content) > files.MaxPut { // it has grown
-		return c.copyLarge(j)
+		select {
+		case c.large <- struct{}{}:
+			defer func() { <-c.large }()
+			return c.copyLarge(j)
+		case <-c.ctx.Done():
+			return context.Cause(c.ctx)
+		}
 	}
 	if err := c.to.put(j.to, c.attributes(j.info), content); err != nil {
 		return err
@@ -294,7 +314,9 @@ func (c *copier) link(j job) error {
 		part := files.PartOf(j.to)
 		c.to.remove(part)
 		if err = c.to.symlink(target, part); err == nil {
-			err = c.to.rename(part, j.to)
+			if err = c.to.rename(part, j.to); err != nil {
+				c.to.remove(part)
+			}
 		}
 	}
 	return err

@@ -116,11 +116,12 @@ func TestHostileNames(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(dir, "old")); err != nil {
 		t.Fatal(err)
 	}
+	longName := strings.Repeat("n", 256)
 	f := &fake{content: map[string]string{}, links: map[string]string{"new": outside, "twice": outside}}
 	f.dirs = map[string][]fs.FileInfo{
 		".": {
 			entry("..", 0o644, 1), entry("", 0o644, 1), entry("a/b", 0o644, 1), entry("../up", 0o644, 1), entry("/abs", 0o644, 1),
-			entry("nul\x00", 0o644, 1), entry("x.qt.part", 0o644, 1), entry("pipe", fs.ModeNamedPipe|0o644, 0),
+			entry("nul\x00", 0o644, 1), entry(longName, 0o644, 1), entry("x.qt.part", 0o644, 1), entry("pipe", fs.ModeNamedPipe|0o644, 0),
 			entry("old", fs.ModeDir|0o755, 0), entry("new", fs.ModeSymlink|0o777, 0),
 			entry("twice", fs.ModeSymlink|0o777, 0), entry("twice", fs.ModeDir|0o755, 0),
 			entry("esc\x1b]0;x\a", 0o644, 1), entry("good", 0o644, 4),
@@ -135,7 +136,7 @@ func TestHostileNames(t *testing.T) {
 	const noName = "no file here can have this name"
 	want := []string{
 		"./: " + noName, "./..: " + noName, "./../up: " + noName, ".//abs: " + noName, "./a/b: " + noName,
-		"./nul?: " + noName, "./x.qt.part: it is a part of a file that is not whole",
+		"./nul?: " + noName, "./" + longName + ": " + noName, "./x.qt.part: it is a part of a file that is not whole",
 		"esc?]0;x?: file does not exist", "old: there is a link, which is not followed", "pipe: not a regular file",
 		"twice: file exists",
 	}
@@ -404,21 +405,46 @@ func TestIntoDirectory(t *testing.T) {
 	}
 }
 
-// What is no file keeps its name.
+// A device keeps its name, also if a link leads to it.
 func TestOntoDevice(t *testing.T) {
-	from := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(from, []byte("x"), 0o600); err != nil {
+	from, dir := filepath.Join(t.TempDir(), "f"), t.TempDir()
+	device := filepath.Join(dir, "f")
+	if err := errors.Join(os.WriteFile(from, []byte("x"), 0o600), os.Symlink(os.DevNull, device)); err != nil {
 		t.Fatal(err)
 	}
-	device := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(os.DevNull, device); err != nil {
-		t.Fatal(err)
-	}
-	if err := Copy(t.Context(), []Location{{Path: from}}, Location{Path: device}, Options{}, new(Progress)); err == nil {
-		t.Error("a file was copied onto a device")
+	for _, to := range []string{device, dir} {
+		failed := ""
+		o := Options{Failed: func(line string) { failed = line }}
+		err := Copy(t.Context(), []Location{{Path: from}}, Location{Path: to}, o, new(Progress))
+		if !errors.Is(err, ErrIncomplete) || !strings.HasSuffix(failed, "f is neither a file nor a directory") {
+			t.Errorf("onto %s: %v, %s", to, err, failed)
+		}
 	}
 	if got, err := os.Readlink(device); got != os.DevNull {
 		t.Errorf("the link leads to %q, %v", got, err)
+	}
+}
+
+// A directory is not copied into itself, under whatever name.
+func TestIntoItself(t *testing.T) {
+	dir := t.TempDir()
+	for _, err := range []error{
+		os.MkdirAll(dir+"/a/b", 0o755), os.WriteFile(dir+"/a/f", nil, 0o600), os.Symlink("a", dir+"/link"),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, to := range []string{"/a", "/a/b", "/a/b/new", "/link/b", "/link/new"} {
+		failed := ""
+		o := Options{Recursive: true, Failed: func(line string) { failed = line }}
+		err := Copy(t.Context(), []Location{{Path: dir + "/a"}}, Location{Path: dir + to}, o, new(Progress))
+		if !errors.Is(err, ErrIncomplete) || !strings.HasSuffix(failed, "it cannot be copied into itself") {
+			t.Errorf("into %s: %v, %s", to, err, failed)
+		}
+	}
+	if got := listed(t, dir); len(got) != 4 {
+		t.Errorf("there is %q", got)
 	}
 }
 
@@ -441,5 +467,37 @@ func TestModesOfLarge(t *testing.T) {
 				t.Errorf("%s is %v, %v", name, info, err)
 			}
 		}
+	}
+}
+
+// A contested is a directory in which another copy begins with a part when this one has written it.
+type contested struct{ *local }
+
+func (c contested) write(name string, offset int64, content io.Reader, wrote func(int64)) error {
+	err := c.local.write(name, offset, content, wrote)
+	return errors.Join(err, os.Remove(c.path(name)), os.WriteFile(c.path(name), []byte("begun"), 0o600))
+}
+
+// A copy gives no name to a part that another one has not finished.
+func TestTwoCopies(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	const size = files.MaxPut + 1
+	f := &fake{content: map[string]string{"f": strings.Repeat("x", size)}}
+	failed := ""
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	o := Options{Failed: func(line string) { failed = line }}
+	c := newCopier(ctx, stop, contested{&local{dir: dir, root: root}}, o, new(Progress))
+	c.add(job{from: f, name: "f", to: "f", info: entry("f", 0o600, size)})
+	if err := c.run(); !errors.Is(err, ErrIncomplete) || !strings.HasSuffix(failed, "does another copy write it?") {
+		t.Errorf("%v, %s", err, failed)
+	}
+	if got := listed(t, dir); !slices.Equal(got, []string{files.PartOf("f")}) {
+		t.Errorf("there is %q", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pkg/sftp"
@@ -47,6 +48,8 @@ type Files struct {
 	mu      sync.Mutex
 	waiting map[uint32]chan []byte // for the answers to the requests of this package
 	last    uint32
+
+	reads atomic.Int32 // requests for names that were not used
 }
 
 // Open opens the files of the account that the client logs in to. The caller closes them.
@@ -118,7 +121,7 @@ func (f *Files) Close() error {
 	return nil
 }
 
-// take takes the answer to a request of this package. Nobody waits for others.
+// take takes the answer to a request of this package. No goroutine waits for others.
 func (f *Files) take(packet []byte) bool {
 	id := binary.BigEndian.Uint32(packet[1:])
 	f.mu.Lock()
@@ -216,9 +219,15 @@ func (f *Files) Put(name string, a files.Attributes, content []byte) error {
 	return f.reason(err)
 }
 
-// maxReads bounds the requests for the names of a directory that are under way: with the 128 names of a packet, 20 000
-// take two round trips.
-const maxReads = 80
+const (
+	// maxReads bounds the requests for the names of a directory that are under way: with the 128 names of a packet,
+	// 20 000 take two round trips.
+	maxReads = 80
+
+	// maxAhead bounds those of all directories together, beyond one for each: their answers wait in memory, of at most
+	// files.MaxPacket bytes each.
+	maxAhead = 128
+)
 
 // readDir calls each with the files of a directory, in packets as they come. An error of each ends it.
 func (f *Files) readDir(name string, each func([]fs.FileInfo) error) error {
@@ -237,6 +246,7 @@ func (f *Files) readDir(name string, each func([]fs.FileInfo) error) error {
 	}
 	answers := make(chan chan answer, maxReads)
 	read := func() {
+		f.reads.Add(1)
 		a := make(chan answer, 1)
 		answers <- a
 		go func() {
@@ -248,6 +258,7 @@ func (f *Files) readDir(name string, each func([]fs.FileInfo) error) error {
 	var failed error
 	for read(); len(answers) > 0; {
 		a := <-<-answers
+		f.reads.Add(-1)
 		var infos []fs.FileInfo
 		err := a.err
 		if err == nil {
@@ -260,7 +271,7 @@ func (f *Files) readDir(name string, each func([]fs.FileInfo) error) error {
 			failed = err
 		}
 		window = min(2*window, maxReads)
-		for failed == nil && len(answers) < window {
+		for failed == nil && len(answers) < window && (len(answers) == 0 || f.reads.Load() < maxAhead) {
 			read()
 		}
 	}

@@ -57,23 +57,18 @@ func (c *copier) copyLarge(j job) error {
 	if input.read+offset < j.info.Size() {
 		return errors.New("it became shorter while it was read")
 	}
-	if err := c.dress(j, part); err != nil {
+	if info, err := c.to.lstat(part); err != nil || info.Size() != input.read+offset {
+		return errors.Join(err, errors.New("its part was changed while it was written: does another copy write it?"))
+	}
+	if c.Preserve {
+		err = errors.Join(c.to.chmod(part, j.info.Mode().Perm()), c.to.setTime(part, j.info))
+	} else {
+		err = c.narrow(part, j.info.Mode().Perm())
+	}
+	if err != nil {
 		return err
 	}
 	return c.to.rename(part, j.to)
-}
-
-// dress gives a part that is whole its permissions, none that the file does not have, and its time.
-func (c *copier) dress(j job, part string) error {
-	mode := j.info.Mode().Perm()
-	if c.Preserve {
-		return errors.Join(c.to.chmod(part, mode), c.to.setTime(part, j.info))
-	}
-	info, err := c.to.lstat(part)
-	if err == nil && info.Mode().Perm()&^mode != 0 {
-		err = c.to.chmod(part, info.Mode().Perm()&mode)
-	}
-	return err
 }
 
 // An input counts what is read, until the context ends.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -51,11 +52,15 @@ func within(t tree, name string) (tree, error) {
 	panic("there is no other tree")
 }
 
-// inside reports whether a path of a server is below another one, as far as their names tell.
+// inside reports whether a new file of a tree is below a directory of a tree of the same machine.
 func inside(below tree, name string, above tree, base string) bool {
-	b, ok := below.(*remote)
-	a, also := above.(*remote)
-	return ok && also && strings.HasPrefix(b.path(name)+"/", strings.TrimSuffix(a.path(base), "/")+"/")
+	return strings.HasPrefix(path.Join(below.real("."), name)+"/", strings.TrimSuffix(above.real(base), "/")+"/")
+}
+
+// isDevice reports whether a name is that of a device, a pipe or a socket, whose place no copy takes.
+func isDevice(t tree, name string) bool {
+	info, err := t.stat(name)
+	return err == nil && !info.IsDir() && !info.Mode().IsRegular()
 }
 
 // Copy copies files, and directories with Recursive, to a location: into it if that is a directory, or else with its
@@ -69,8 +74,6 @@ func Copy(ctx context.Context, from []Location, to Location, o Options, p *Progr
 	switch {
 	case into:
 		target, err = within(target, name)
-	case err == nil && !info.Mode().IsRegular(): // as /dev/null, whose name the copy would take
-		return fmt.Errorf("%s: it is neither a file nor a directory", there)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 	case len(from) > 1 || strings.HasSuffix(to.Path, "/") || name == ".":
 		return fmt.Errorf("%s: there is no such directory", there)
@@ -84,7 +87,7 @@ func Copy(ctx context.Context, from []Location, to Location, o Options, p *Progr
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(ctx, func() {
-		for _, l := range append(from, to) {
+		for _, l := range slices.Concat(from, []Location{to}) {
 			if l.Files != nil {
 				go l.Files.Close() // or a request would wait for a network
 			}
@@ -103,6 +106,8 @@ func Copy(ctx context.Context, from []Location, to Location, o Options, p *Progr
 		case err != nil:
 		case seen[j.to]:
 			err = errors.New("another one has the same name")
+		case isDevice(target, j.to):
+			err = fmt.Errorf("%s is neither a file nor a directory", j.to)
 		case info.IsDir() && l.Files == to.Files && inside(target, j.to, source, base):
 			err = errors.New("it cannot be copied into itself")
 		}

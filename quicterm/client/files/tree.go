@@ -23,6 +23,7 @@ import (
 type tree interface {
 	stat(name string) (fs.FileInfo, error)
 	lstat(name string) (fs.FileInfo, error)
+	real(name string) string // absolute, with slashes, as far as the machine tells
 	readDir(name string, each func([]fs.FileInfo) error) error
 	readLink(name string) (string, error)
 	get(name string) ([]byte, error) // at most MaxPut bytes and one more
@@ -42,10 +43,17 @@ type tree interface {
 	close()
 }
 
+// maxName bounds the name of a file, and maxPath its path below the directory to copy to, in bytes: NAME_MAX and
+// PATH_MAX of Linux.
+const (
+	maxName = 255
+	maxPath = 4096
+)
+
 // checkName returns why a file of a directory with this name is not copied, or nil. No server may choose a path.
 func checkName(name string) error {
 	switch {
-	case name == "", name == ".", name == "..", strings.ContainsAny(name, "/\x00"),
+	case name == "", name == ".", name == "..", len(name) > maxName, strings.ContainsAny(name, "/\x00"),
 		runtime.GOOS == "windows" && (strings.ContainsAny(name, `\:`) || !filepath.IsLocal(name)):
 		return errors.New("no file here can have this name")
 	case files.IsPart(name):
@@ -64,6 +72,14 @@ func (l *local) path(name string) string { return filepath.Join(l.dir, filepath.
 
 func (l *local) stat(name string) (fs.FileInfo, error)  { return os.Stat(l.path(name)) }
 func (l *local) lstat(name string) (fs.FileInfo, error) { return os.Lstat(l.path(name)) }
+
+func (l *local) real(name string) string {
+	p, err := filepath.Abs(l.path(name))
+	if resolved, linkErr := filepath.EvalSymlinks(p); err == nil && linkErr == nil {
+		p = resolved
+	}
+	return filepath.ToSlash(p)
+}
 
 func (l *local) readDir(name string, each func([]fs.FileInfo) error) error {
 	dir, err := os.Open(l.path(name))
@@ -112,7 +128,7 @@ func (l *local) hash(name string, offset, size uint64) (files.Hash, error) {
 	return files.HashRange(file, offset, size)
 }
 
-func (l *local) mkdir(name string) error { return l.root.Mkdir(name, 0o777) }
+func (l *local) mkdir(name string) error { return l.root.Mkdir(name, 0o755) }
 func (l *local) symlink(target, name string) error {
 	return l.root.Symlink(filepath.FromSlash(target), name)
 }
@@ -188,6 +204,14 @@ func (r *remote) stat(name string) (fs.FileInfo, error) {
 func (r *remote) lstat(name string) (fs.FileInfo, error) {
 	info, err := r.Client.Lstat(r.path(name))
 	return info, r.reason(err)
+}
+
+func (r *remote) real(name string) string {
+	p, err := r.RealPath(r.path(name))
+	if err != nil {
+		return r.path(name)
+	}
+	return p
 }
 
 func (r *remote) readDir(name string, each func([]fs.FileInfo) error) error {

@@ -124,7 +124,9 @@ func (f *Forwards) keepOn(p *pipe) {
 		tell := f.quiet
 		switch {
 		case refused(err):
-			f.gaveUp <- err
+			if f.gaveUp <- err; !f.config.Now { // or Wait returns it
+				f.tell(err.Error())
+			}
 			return
 		case err != nil:
 			f.config.Log.Debug("no side pipe", "error", err)
