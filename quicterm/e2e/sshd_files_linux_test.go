@@ -3,7 +3,6 @@ package e2e
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,15 +32,7 @@ func TestSSHDFiles(t *testing.T) {
 	}
 	h := newHost(t)
 	machine(t, h)
-	for _, name := range []string{bin, filepath.Join(bin, "qt"), filepath.Join(bin, "qtd"), h.Dir} {
-		if err := os.Chmod(name, 0o755); err != nil { // holders run as the accounts
-			t.Fatal(err)
-		}
-	}
-	h.Settings["listen"], h.Settings["sshd_policy"], h.Settings["runtime_dir"] = `[":0"]`, `"follow"`, `""`
-	h.Settings["authorized_keys_files"] = `["%h/.ssh/authorized_keys"]`
-	h.Start()
-	h.KnowName("127.0.0.1", h.Addr.Port(), h.Path("host_key.pub"))
+	startFollowing(t, h)
 	first := slices.IndexFunc(policyCases, func(c policyCase) bool { return c.name == fileCases[0].name })
 	for i, c := range fileCases {
 		if err := os.Chown("/home/"+c.name, 70000+first+i, 70000+first+i); err != nil {

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -138,15 +137,7 @@ func TestSSHDForwards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{bin, filepath.Join(bin, "qt"), filepath.Join(bin, "qtd"), h.Dir} {
-		if err := os.Chmod(name, 0o755); err != nil { // holders run as the accounts
-			t.Fatal(err)
-		}
-	}
-	h.Settings["listen"], h.Settings["sshd_policy"], h.Settings["runtime_dir"] = `[":0"]`, `"follow"`, `""`
-	h.Settings["authorized_keys_files"] = `["%h/.ssh/authorized_keys"]`
-	h.Start()
-	h.KnowName("127.0.0.1", h.Addr.Port(), h.Path("host_key.pub"))
+	startFollowing(t, h)
 	for _, port := range []int{7001, 7002} {
 		echoes(t, "tcp", fmt.Sprintf("127.0.0.1:%d", port), "word:")
 	}

@@ -312,6 +312,20 @@ func startMachineSSHD(t *testing.T, options ...string) (stop func()) {
 	return stop
 }
 
+// startFollowing starts a daemon of root that follows the sshd of the test's machine, for all of its accounts.
+func startFollowing(t *testing.T, h *rig.Host) {
+	t.Helper()
+	for _, name := range []string{bin, filepath.Join(bin, "qt"), filepath.Join(bin, "qtd"), h.Dir} {
+		if err := os.Chmod(name, 0o755); err != nil { // holders run as the accounts
+			t.Fatal(err)
+		}
+	}
+	h.Settings["listen"], h.Settings["sshd_policy"], h.Settings["runtime_dir"] = `[":0"]`, `"follow"`, `""`
+	h.Settings["authorized_keys_files"] = `["%h/.ssh/authorized_keys"]`
+	h.Start()
+	h.KnowName("127.0.0.1", h.Addr.Port(), h.Path("host_key.pub"))
+}
+
 // What the command line of the sshd that listens says holds for logins, and what its files say from the
 // moment on when they change.
 func TestSSHDOptions(t *testing.T) {
@@ -463,15 +477,8 @@ func TestSSHDPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{bin, filepath.Join(bin, "qt"), filepath.Join(bin, "qtd"), h.Dir} {
-		if err := os.Chmod(name, 0o755); err != nil { // holders run as the accounts
-			t.Fatal(err)
-		}
-	}
-	h.Settings["listen"], h.Settings["sshd_policy"], h.Settings["runtime_dir"] = `[":0"]`, `"follow"`, `""`
-	h.Settings["authorized_keys_files"] = `["%h/.ssh/authorized_keys"]`
-	h.Start()
-	for _, address := range []string{"127.0.0.1", "10.9.0.1", "::1"} {
+	startFollowing(t, h)
+	for _, address := range []string{"10.9.0.1", "::1"} {
 		h.KnowName(address, h.Addr.Port(), h.Path("host_key.pub"))
 	}
 	type client struct {
