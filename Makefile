@@ -24,9 +24,10 @@ build: ## build bin/qt and bin/qtd, with the page for browsers in them
 	@$(MAKE) --no-print-directory page || echo "qt and qtd are built without the page of today"
 	$(BUILD) -o bin/ ./cmd/qt ./cmd/qtd
 
-# The tests leave vetting to lint: each of them would vet all packages again. They are built as the programs that
-# they build, so that each package is compiled once. The longest begin first. On two processors three packages are
-# tested at a time, as tests mostly wait.
+# The tests leave vetting to lint: each of them would vet all packages again. They, and the programs that they build or look
+# for, are built as releases are, so that each package is compiled once, and before the first test: a compiler beside it
+# takes the time that a test measures. The longest begin first.
+TRIMPATH := GOFLAGS="$$(go env GOFLAGS) -trimpath"
 LONGEST := ./quicterm/e2e ./quicterm/holder ./quicterm/client ./bench/suite
 
 PACKAGES ?= ./...
@@ -38,12 +39,13 @@ browsers: build ## try the page in real browsers, Chromium and Firefox: Debian's
 	cd quicterm/web/page && export CGO_ENABLED=0 && go vet ./... && go test -trimpath -vet=off -count=1 -v ./...
 
 test: ## run the tests of PACKAGES
-	CGO_ENABLED=0 go test $$([ "$$(nproc 2>/dev/null)" != 2 ] || echo -p 3) -trimpath -vet=off $(LONGEST) $(PACKAGES)
+	CGO_ENABLED=0 $(TRIMPATH) go list -test -export $(LONGEST) $(PACKAGES) >/dev/null
+	CGO_ENABLED=0 $(TRIMPATH) go test -vet=off -timeout 20m $(LONGEST) $(PACKAGES)
 
 # Without GORACE, each program lasts a second longer: the test programs, and all that tests start. What starts
 # no goroutine, and is tested by none, has nothing to race with.
 race: ## run the tests with the race detector, with shorter simulations
-	CGO_ENABLED=1 GORACE="$$GORACE atexit_sleep_ms=0" go test -race -short -vet=off -timeout 20m ./quicterm/e2e \
+	CGO_ENABLED=1 GORACE="$$GORACE atexit_sleep_ms=0" $(TRIMPATH) go test -race -short -vet=off -timeout 20m ./quicterm/e2e \
 		$$(go list -f '{{.Dir}}' ./... | while read -r dir; do \
 			! grep -qE '\bgo (func|[A-Za-z_.]+\()|\.Go\(|\.Parallel\(|AfterFunc|RunParallel|synctest' "$$dir"/*.go || echo "$$dir"; done)
 

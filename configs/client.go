@@ -33,6 +33,9 @@ type Client struct {
 	Predict string `toml:"predict"`
 	// EscapeChar begins an escape at the start of a line: one character, or "none".
 	EscapeChar string `toml:"escape_char"`
+	// ForwardPorts is what happens when a program of a session listens at a port: "ask" tells the user, who may forward
+	// it, and "never" does not.
+	ForwardPorts string `toml:"forward_ports"`
 	// Record is the directory where sessions on a terminal are recorded. Empty means nowhere.
 	Record string `toml:"record"`
 	// SendEnv are patterns of environment variables to offer to servers.
@@ -58,6 +61,7 @@ func DefaultClient() *Client {
 		Flood:         "pace",
 		Predict:       "adaptive",
 		EscapeChar:    "~",
+		ForwardPorts:  "ask",
 		SendEnv:       []string{"TERM", "COLORTERM", "LANG", "LC_*"},
 	}
 }
@@ -83,6 +87,7 @@ func (c *Client) check() error {
 		oneOf("compression", c.Compression, "auto", "on", "off"),
 		oneOf("flood", c.Flood, "pace", "skip"),
 		oneOf("predict", c.Predict, "adaptive", "always", "never"),
+		oneOf("forward_ports", c.ForwardPorts, "ask", "never"),
 		patterns("interfaces.prefer", c.Interfaces.Prefer),
 		patterns("interfaces.avoid", c.Interfaces.Avoid),
 		patterns("send_env", c.SendEnv),

@@ -108,6 +108,7 @@ var packages = []struct {
 	},
 	{path: "quicterm/version", role: "the version of the programs"},
 	{path: "quicterm/screen/charset", role: "the character sets of terminals; pure"},
+	{path: "quicterm/screen/pool", role: "gives values small ids; pure"},
 	{path: "quicterm/screen/marks", role: "what shells tell of prompts, commands and directories"},
 	{
 		path: "quicterm/screen/vt", role: "finds the control sequences in terminal output; knows no terminal",
@@ -115,7 +116,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/screen", role: "what a terminal shows; pure, a holder and a client each have one",
-		imports: "quicterm/screen/charset quicterm/screen/marks quicterm/screen/vt github.com/clipperhouse/displaywidth",
+		imports: "quicterm/screen/charset quicterm/screen/marks quicterm/screen/pool quicterm/screen/vt github.com/clipperhouse/displaywidth",
 		tests:   "pgregory.net/rapid",
 	},
 	{
@@ -129,7 +130,7 @@ var packages = []struct {
 	{path: "quicterm/forward/permit", role: "what a login may forward; pure"},
 	{
 		path: "quicterm/client/forwards", role: "the client's end of forwarding; knows no way to a server",
-		imports: "quicterm/client quicterm/forward quicterm/forward/permit quicterm/terminal quicterm/wire",
+		imports: "quicterm/auth quicterm/client quicterm/forward quicterm/forward/permit quicterm/terminal quicterm/wire golang.org/x/crypto",
 	},
 	{
 		path: "quicterm/files", role: "serves the files of an account over a pipe; knows no session and no login",
@@ -138,6 +139,18 @@ var packages = []struct {
 	{
 		path: "quicterm/client/files", role: "moves files between this machine and servers; knows no way to a server",
 		imports: "quicterm/client quicterm/files quicterm/wire github.com/pkg/sftp",
+	},
+	{
+		path: "quicterm/client/clipboard", role: "copies the clipboard of this machine to a server; knows no terminal and no way to a server",
+		imports: "quicterm/client quicterm/client/files quicterm/files quicterm/wire",
+	},
+	{
+		path: "quicterm/client/offers", role: "asks the user what a server wants here, and saves files; knows no way to a server",
+		imports: "quicterm/client quicterm/client/files quicterm/terminal quicterm/wire",
+	},
+	{
+		path: "quicterm/holder/offering", role: "offers a file of the account to a session's client; knows no holder but that of its session",
+		imports: "quicterm/files quicterm/holder/socket quicterm/wire",
 	},
 	{
 		path: "quicterm/drive", role: "uses sessions as people do, for programs; knows no way to a server",
@@ -182,14 +195,26 @@ var packages = []struct {
 	{
 		path: "quicterm/auth", role: "host keys, user keys, tokens; knows no connection but its TLS state",
 		imports: "quicterm/forward/permit github.com/hiddeco/sshsig golang.org/x/crypto",
+		tests:   "golang.org/x/sys",
 	},
 	{
 		path: "quicterm/holder/events", role: "what happens to a session, for those that follow it; pure, takes the time as an argument",
 		imports: "buffer quicterm/screen/marks quicterm/wire",
 	},
 	{
+		path: "quicterm/machine/terminfo", role: "compiled descriptions of terminals: finds, checks and writes them; knows no wire",
+	},
+	{
+		path: "quicterm/holder/description", role: "the folder with the description of a session's terminal; knows no program",
+		imports: "quicterm/holder/socket quicterm/machine/rundir quicterm/machine/terminfo quicterm/wire",
+	},
+	{
 		path: "quicterm/holder/persist", role: "what the disk has of a session: a file, which its process holds; knows no terminal",
 		imports: "quicterm/machine/rundir quicterm/wire golang.org/x/sys",
+	},
+	{
+		path: "quicterm/machine/sandbox", role: "tells whether a process is in a sandbox; knows none of them",
+		imports: "golang.org/x/sys",
 	},
 	{
 		path: "quicterm/machine/keyring", role: "the kernel's keyrings of processes; knows no key",
@@ -228,12 +253,26 @@ var packages = []struct {
 		imports: "migrate/carrier/unixsock quicterm/machine/rundir quicterm/wire golang.org/x/sys",
 	},
 	{
+		path: "quicterm/holder/agent", role: "the ssh agent of a session, behind which are those of clients; knows no client",
+		imports: "quicterm/holder/socket quicterm/machine/rundir quicterm/wire",
+	},
+	{
 		path: "quicterm/holder/spawn", role: "starts the processes of holders; knows nothing of what they do",
-		imports: "quicterm/holder/socket quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam quicterm/wire",
+		imports: `quicterm/holder/socket quicterm/machine/keyring quicterm/machine/memory quicterm/machine/pam
+			quicterm/machine/rundir quicterm/wire golang.org/x/sys`,
+	},
+	{
+		path: "quicterm/holder/sizing", role: "decides which client gives a session its size; pure",
+		imports: "quicterm/wire",
+	},
+	{
+		path: "quicterm/holder/fit", role: "fits the ring of a session to the memory of its machine; pure",
+		imports: "buffer quicterm/machine/memory",
 	},
 	{
 		path: "quicterm/holder", role: "keeps a session; knows no network",
-		imports: `quicterm/machine/enrolled buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth quicterm/holder/events quicterm/holder/persist
+		imports: `quicterm/machine/enrolled buffer migrate/carrier migrate/carrier/sealed migrate/carrier/unixsock quicterm/auth
+			quicterm/holder/agent quicterm/holder/description quicterm/holder/events quicterm/holder/fit quicterm/holder/persist quicterm/holder/sizing
 			quicterm/holder/program quicterm/holder/push quicterm/holder/typing quicterm/machine/floodlog quicterm/machine/memory quicterm/machine/pam
 			quicterm/machine/rundir quicterm/screen quicterm/session quicterm/session/driver quicterm/session/gate quicterm/wire
 			quicterm/holder/socket quicterm/holder/spawn golang.org/x/sys`,
@@ -249,8 +288,12 @@ var packages = []struct {
 		imports: "quicterm/wire",
 	},
 	{
+		path: "quicterm/holder/listening", role: "the ports at which processes of a session listen, by /proc",
+		imports: "golang.org/x/sys",
+	},
+	{
 		path: "quicterm/holder/program", role: "a program as a process, on a terminal or on pipes; knows no session",
-		imports: `migrate/carrier/nonblock quicterm/machine/keyring quicterm/machine/pam quicterm/wire github.com/creack/pty
+		imports: `migrate/carrier/nonblock quicterm/holder/listening quicterm/machine/keyring quicterm/machine/pam quicterm/wire github.com/creack/pty
 			golang.org/x/sys`,
 	},
 	{
@@ -279,10 +322,10 @@ var packages = []struct {
 		imports: `quicterm/machine/enrolled configs migrate/carrier quicterm/machine/account quicterm/auth quicterm/forward/permit quicterm/doctor
 			quicterm/machine/floodlog quicterm/machine/memory
 			quicterm/monitor/access quicterm/monitor/keys quicterm/prometheus quicterm/monitor/ports quicterm/monitor/privsep quicterm/monitor/processes
-			quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir quicterm/machine/sshd quicterm/machine/systemd
-			quicterm/quota quicterm/wire quicterm/holder/persist quicterm/holder/socket golang.org/x/crypto golang.org/x/sync golang.org/x/sys`,
+			quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir quicterm/machine/sandbox quicterm/machine/sshd quicterm/machine/systemd
+			quicterm/quota quicterm/wire quicterm/holder/persist quicterm/holder/socket golang.org/x/crypto golang.org/x/sync`,
 		tests: `bench/bubble migrate/carrier/unixsock quicterm/holder/holdertest quicterm/holder/programtest quicterm/holder github.com/fxamacker/cbor/v2
-			pgregory.net/rapid`,
+			golang.org/x/sys pgregory.net/rapid`,
 	},
 	{
 		path: "quicterm/monitor/keys", role: "the secret keys that outlive a daemon, and their files",
@@ -290,7 +333,7 @@ var packages = []struct {
 	},
 	{
 		path: "quicterm/monitor/ports", role: "opens the sockets of a daemon; reads nothing from them",
-		imports: "quicterm/machine/systemd quicterm/monitor/privsep golang.org/x/sync",
+		imports: "configs quicterm/machine/rundir quicterm/machine/systemd quicterm/monitor/privsep golang.org/x/sync",
 	},
 	{
 		path: "quicterm/monitor/processes", role: "finds, asks and starts holders; decides nothing about who gets in",
@@ -331,7 +374,7 @@ var packages = []struct {
 		path: "quicterm/e2e", role: "tests of the programs as people use them",
 		tests: `quicterm/web/link bench/netem bench/rig bench/work buffer configs migrate/carrier migrate/carrier/quic
 			migrate/carrier/sealed migrate/carrier/tcp quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/drive
-			quicterm/screen quicterm/machine/enrolled quicterm/machine/keyring quicterm/machine/systemd/systemdtest quicterm/wire quicterm/holder/socket github.com/creack/pty
+			quicterm/screen quicterm/machine/enrolled quicterm/machine/keyring quicterm/machine/terminfo quicterm/machine/systemd/systemdtest quicterm/wire quicterm/holder/socket github.com/creack/pty
 			github.com/coder/websocket github.com/modelcontextprotocol/go-sdk golang.org/x/crypto golang.org/x/sys golang.org/x/term`,
 	},
 
@@ -355,16 +398,37 @@ var packages = []struct {
 	{
 		path: "quicterm/client/reach", role: "finds a way to a server, asks what a login needs, and remembers it",
 		imports: `configs migrate/netmon quicterm/auth quicterm/client quicterm/client/bootstrap quicterm/client/install
-			quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/wire golang.org/x/crypto golang.org/x/term`,
+			quicterm/client/sshconfig quicterm/machine/terminfo quicterm/terminal quicterm/version quicterm/wire golang.org/x/crypto golang.org/x/term`,
 		tests: "golang.org/x/net",
 	},
 
 	{
 		path: "cmd/qt", role: "the command line of the client",
-		imports: `quicterm/web/link configs quicterm/screen/asciicast quicterm/auth quicterm/client/bootstrap quicterm/client quicterm/client/files quicterm/client/forwards quicterm/client/reach
-			quicterm/doctor quicterm/drive quicterm/mcp quicterm/client/install quicterm/terminal/predict quicterm/machine/rundir quicterm/screen
-			quicterm/screen/marks quicterm/screen/picture quicterm/client/sshconfig quicterm/terminal quicterm/version quicterm/web/link quicterm/wire cmd/qt/internal/browser github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term rsc.io/qr`,
-		tests: "bench/bubble bench/rig cmd/dist/man quicterm/holder/socket github.com/rogpeppe/go-internal",
+		imports: `cmd/qt/internal/browser cmd/qt/internal/examine cmd/qt/internal/peek cmd/qt/internal/recording cmd/qt/internal/status
+			configs quicterm/auth quicterm/client quicterm/client/bootstrap quicterm/client/clipboard quicterm/client/files
+			quicterm/client/forwards quicterm/client/install quicterm/client/offers quicterm/holder/offering quicterm/client/reach quicterm/client/sshconfig quicterm/doctor quicterm/drive quicterm/mcp
+			quicterm/screen quicterm/screen/picture quicterm/terminal quicterm/terminal/predict quicterm/version
+			quicterm/web/link quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term rsc.io/qr`,
+		tests: "bench/bubble bench/rig cmd/dist/man github.com/rogpeppe/go-internal",
+	},
+	{
+		path: "cmd/qt/internal/examine", role: "measures what qt doctor tells of a host",
+		imports: `quicterm/auth quicterm/client quicterm/client/bootstrap quicterm/client/reach quicterm/doctor quicterm/wire
+			golang.org/x/crypto`,
+	},
+	{
+		path: "cmd/qt/internal/peek", role: "the forms of qt peek",
+		imports: `quicterm/client/reach quicterm/drive quicterm/screen quicterm/screen/marks quicterm/screen/picture
+			golang.org/x/term`,
+	},
+	{
+		path: "cmd/qt/internal/recording", role: "the recordings of qt record and of the setting record",
+		imports: "configs quicterm/client quicterm/client/reach quicterm/screen/asciicast quicterm/terminal quicterm/wire",
+	},
+	{
+		path: "cmd/qt/internal/status", role: "what a client tells qt status, and how that asks",
+		imports: "quicterm/client quicterm/client/forwards quicterm/client/reach quicterm/machine/rundir quicterm/terminal",
+		tests:   "quicterm/holder/socket",
 	},
 	{
 		path: "cmd/qt/internal/browser", role: "serves the page to a browser of this machine, and relays it to a host",
@@ -372,7 +436,8 @@ var packages = []struct {
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
-		imports: `configs quicterm/auth quicterm/client/bootstrap quicterm/machine/confine quicterm/doctor quicterm/files quicterm/forward quicterm/forward/permit quicterm/holder quicterm/machine/keyfile quicterm/machine/logqueue
+		imports: `configs quicterm/auth quicterm/client/bootstrap quicterm/machine/confine quicterm/doctor quicterm/files quicterm/forward quicterm/forward/permit quicterm/holder quicterm/holder/agent quicterm/machine/keyfile quicterm/machine/logqueue
+			quicterm/holder/offering
 			quicterm/machine/memory quicterm/monitor quicterm/monitor/access quicterm/monitor/privsep quicterm/machine/pam quicterm/machine/rundir quicterm/server quicterm/machine/systemd
 			quicterm/version quicterm/wire quicterm/holder/spawn github.com/spf13/cobra`,
 		tests: "cmd/dist/man",
@@ -443,7 +508,8 @@ var packages = []struct {
 		path: "bench/work", role: "what is done in sessions, and what is measured of it",
 		imports: `bench/barestream bench/measure bench/netem bench/program bench/rig bench/screen bench/topology buffer
 			migrate/carrier migrate/carrier/quic migrate/netmon quicterm/auth quicterm/client quicterm/holder
-			quicterm/holder/programtest quicterm/machine/rundir quicterm/screen quicterm/wire quicterm/holder/socket quicterm/holder/spawn golang.org/x/term`,
+			quicterm/holder/programtest quicterm/machine/rundir quicterm/screen quicterm/wire quicterm/holder/socket quicterm/holder/spawn
+			github.com/coder/websocket golang.org/x/term`,
 		tests: "github.com/creack/pty",
 	},
 	{path: "bench/bubble", role: "lets tests run bubbles of synctest under the race detector"},

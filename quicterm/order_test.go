@@ -20,11 +20,11 @@ import (
 // and of those before it. So a reader can begin at the first, or at the last, and meets nothing twice. Files of a
 // system stand for those of all systems.
 var orders = map[string]string{
-	"quicterm/holder": `doc timers program attachment clients owner
-		calls event emulator snapshot draw hint progress pressure log record
+	"quicterm/holder": `doc timers program attachment clients
+		agent calls event ports emulator snapshot draw hint progress pressure log record
 		catchup lifetime activity size members input output
 		revoke carry resume attach requests
-		system_linux holder serve main`,
+		holder serve main`,
 }
 
 func TestFilesBuildOnThoseBefore(t *testing.T) {

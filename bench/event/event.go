@@ -164,3 +164,25 @@ func Manage(at time.Duration) Event {
 func Restart(at time.Duration) Event {
 	return Event{At: at, What: "daemon restarted", Ends: true, Server: func(h *rig.Host) { h.Restart() }}
 }
+
+// TrainRide is what a client with WiFi and LTE meets on a train, in a minute: WiFi that goes silent without an event, an
+// LTE whose NAT forgets it, a restart of the daemon, nothing at all for 20 s, and WiFi with another address.
+func TrainRide() []Event {
+	return []Event{
+		{At: 4 * time.Second, What: "WiFi silent", Client: func(c Client) { c.Interface(0).Set(blackHole(c.Usual)) }},
+		{At: 7 * time.Second, What: "WiFi down", Client: func(c Client) { c.Interface(0).Down() }},
+		{At: 12 * time.Second, What: "the NAT of LTE forgets", Client: func(c Client) { c.Interface(1).Forget() }},
+		{At: 16 * time.Second, What: "daemon restarted", Server: func(h *rig.Host) {
+			if h.Daemon != nil { // the program has one of quicterm's
+				h.Stop(syscall.SIGKILL)
+				h.Start()
+			}
+		}},
+		{At: 22 * time.Second, What: "tunnel", Client: func(c Client) { c.Interface(1).Set(blackHole(c.Usual)) }},
+		{At: 42 * time.Second, What: "WiFi, another address", Ends: true, Client: func(c Client) {
+			c.Interface(0).Set(c.Usual)
+			c.Interface(0).Up()
+			c.Interface(0).Readdress()
+		}},
+	}
+}

@@ -65,7 +65,7 @@ type Rememberer interface {
 }
 
 // all are the programs that are compared.
-var all = []Program{Quicterm{Predicts: true}, SSH{}, Mosh, et, tssh, tsshKCP}
+var all = []Program{Quicterm{Predicts: true}, SSH{}, Mosh, et, Tssh, tsshKCP}
 
 // Names returns the names of all programs.
 func Names() (names []string) {

@@ -91,11 +91,16 @@ func serveBySSH(t *measure.T, on *topology.Namespaces) (config string) {
 const byName = "server"
 
 // NeedsSSH reports why scenarios with clients BySSH cannot be measured here, or nil.
-func NeedsSSH() error {
-	if why := (SSH{}).Missing(); why != "" {
-		return errors.New(why)
+func NeedsSSH() error { return Needs()() }
+
+// Needs returns a func that reports which of some commands, ssh and sshd this machine lacks, or nil.
+func Needs(commands ...string) func() error {
+	return func() error {
+		if why := notInstalled(append(commands, "ssh", sshdPath)...); why != "" {
+			return errors.New(why)
+		}
+		return nil
 	}
-	return nil
 }
 
 type quictermServer struct {

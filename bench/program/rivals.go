@@ -29,7 +29,7 @@ type rival struct {
 var (
 	Mosh    = rival{name: "mosh", needs: []string{"mosh", "mosh-server", "mosh-client", "ssh"}, session: moshSession}
 	et      = rival{name: "et", needs: []string{"et", "etserver", "etterminal", "ssh"}, start: startET, session: etSession}
-	tssh    = rival{name: "tssh", needs: []string{"tssh", "tsshd"}, session: tsshSession("QUIC")}
+	Tssh    = rival{name: "tssh", needs: []string{"tssh", "tsshd"}, session: tsshSession("QUIC")}
 	tsshKCP = rival{name: "tssh-kcp", needs: []string{"tssh", "tsshd"}, session: tsshSession("KCP")}
 )
 

@@ -44,7 +44,8 @@ func startSSHD(t *measure.T, h *rig.Host, addr netip.AddrPort, options ...string
 	options = append(options, "-D", "-e", "-f", "/dev/null", "-h", h.Path("host_key"),
 		"-o", "ListenAddress="+addr.String(), "-o", "AuthorizedKeysFile="+h.Path("authorized_keys"),
 		"-o", "PidFile=none", "-o", "StrictModes=no", "-o", "PermitRootLogin=yes", "-o", "UseDNS=no",
-		"-o", "MaxStartups=1000") // many clients come at once
+		"-o", "MaxStartups=1000", // many clients come at once
+		"-o", "Subsystem=sftp internal-sftp")
 	cmd := exec.Command(path, options...)
 	switch {
 	case h.In != nil && h.Daemon != nil: // which grants nothing to another mount namespace

@@ -96,6 +96,8 @@ var suites = []suite{
 	{"bulk", bulk},
 	{"lean", lean},
 	{"scale", scale},
+	{"forward", forwards},
+	{"ride", rides},
 }
 
 // all returns the scenarios of all suites.

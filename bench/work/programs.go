@@ -4,9 +4,13 @@ package work
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"net/netip"
 	"os"
 	"strings"
+
+	"github.com/coder/websocket"
 
 	"github.com/quicterm/quicterm/bench/barestream"
 	"github.com/quicterm/quicterm/quicterm/auth"
@@ -52,6 +56,22 @@ var Programs = map[string]func(args []string) error{
 			return err
 		}
 		return watch(os.Stdin, os.Stdout, addr, dir, n)
+	},
+	"random": func(args []string) error {
+		var n int64
+		if err := scan(args, &n); err != nil {
+			return err
+		}
+		_, err := io.Copy(os.Stdout, randomBytes(n))
+		return err
+	},
+	"web": func(args []string) error { return web(args[0]) },
+	"hmr": func(args []string) error {
+		updates := func(c net.Conn) (func(int) error, error) { return updates(c, args[1]), nil }
+		return overWebSocket(args[0], args[2], websocket.MessageText, updates, "vite-hmr")
+	},
+	"vscode": func(args []string) error {
+		return overWebSocket(args[0]+vscodeQuery, args[1], websocket.MessageBinary, environments)
 	},
 	"output": func(args []string) error {
 		var w Output

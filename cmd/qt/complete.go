@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quicterm/quicterm/cmd/qt/internal/status"
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
 )
@@ -30,7 +31,7 @@ var flagValues = map[string][]string{
 
 // plain matches values that a shell can be given. Servers choose the names of sessions, and a
 // shell may expand what completes: bash runs a command in $(...).
-var plain = regexp.MustCompile(`^[\pL\pN._/][\pL\pN._/:@%+,=~-]*$`)
+const plain = `^[\pL\pN._/][\pL\pN._/:@%+,=~-]*$`
 
 // complete makes the flags and the arguments of a command complete: each argument by its own
 // completer, or as the name of a file if that is nil, and further ones not at all.
@@ -44,6 +45,7 @@ func complete(c *cobra.Command, opts *options, completers ...completer) {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		account := typed[:strings.LastIndexByte(typed, '@')+1]
+		plain := regexp.MustCompile(plain)
 		var values []string
 		for _, value := range completer(c.Context(), before, opts) {
 			if strings.HasPrefix(account+value, typed) && plain.MatchString(value) {
@@ -96,7 +98,7 @@ func keyNames(context.Context, []string, *options) []string {
 // sessionNames returns the names of the sessions that clients on this machine have on the host that was typed first. No
 // host is asked: qt attach without a session shows a list to choose from.
 func sessionNames(_ context.Context, before []string, _ *options) []string {
-	reports, _ := askClients()
+	reports, _ := status.Ask()
 	var names []string
 	for _, r := range reports {
 		if r.Host == before[0] && !slices.Contains(before[1:], r.Session) {

@@ -17,8 +17,12 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/quicterm/quicterm/cmd/qt/internal/recording"
+	"github.com/quicterm/quicterm/cmd/qt/internal/status"
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
+	"github.com/quicterm/quicterm/quicterm/client/clipboard"
+	"github.com/quicterm/quicterm/quicterm/client/offers"
 	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/terminal/predict"
@@ -97,6 +101,7 @@ new session: one that exists keeps what it has.`,
 	c.Flags().StringVar(&size, "size", "", "with -d, the `size` of the terminal (default: 80x24)")
 	c.Flags().BoolVar(&opts.json, "json", false, "with -d, print JSON")
 	opts.forward.add(c)
+	opts.forward.addAgent(c)
 	c.Flags().BoolVarP(&opts.forward.only, "no-session", "N", false, "open no session, only forward, as qt forward")
 	c.Flags().StringArrayVar(&env, "env", nil, "`NAME=VALUE`: set a variable in a new session; may be repeated")
 	c.Flags().StringVar(&dir, "cwd", "", "`directory` in which a new session starts, from the home directory on")
@@ -116,7 +121,7 @@ func sshFlagError(c *cobra.Command, err error) error {
 }
 
 // sshFlags are the letters of ssh's flags that qt connect does not have.
-const sshFlags = "1246AaBbCcEeGgIJKkMmnOoPQqSVWwXxYyf"
+const sshFlags = "1246aBbCcEeGgIJKkMmnOoPQqSVWwXxYyf"
 
 func attachCommand() *cobra.Command {
 	var opts options
@@ -144,6 +149,7 @@ of another size you see a window that follows the cursor.`,
 	}
 	addSessionFlags(c, &opts)
 	addPredictFlag(c, &opts)
+	opts.forward.addAgent(c)
 	c.Flags().BoolVar(&share, "share", false, "type beside the client that is attached, and do not take the session over")
 	c.Flags().StringVar(&size, "size", "",
 		"whose size the session has: `own` is that of this terminal, also if you share the session")
@@ -177,7 +183,15 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 		}
 		return open(func(ctx context.Context, a *reach.Access) error {
 			req.Env = a.Environment(own)
+			if req.PTY && req.Mode != wire.ModeAttach {
+				req.Terminfo = reach.Terminfo(req.Env)
+			}
+			asks := req.PTY && onTerminal() && len(cmp.Or(opts.escape, a.Settings.EscapeChar)) == 1
+			if err := opts.forward.checkConfirm(asks || opts.detach); err != nil {
+				return err
+			}
 			if opts.detach {
+				req.Agent = opts.forward.laterAgent()
 				return start(ctx, a, host, opts, req)
 			}
 			var err error
@@ -185,6 +199,7 @@ func runSession(ctx context.Context, host string, opts *options, req *wire.Attac
 				return err
 			}
 			defer opts.forwards.Close()
+			req.Agent = opts.forwards.AgentID()
 			if req.PTY {
 				req.Role, req.Own, req.Replay, req.Skip = opts.role, opts.ownSize, opts.replay, a.Settings.Flood == "skip"
 				return runTerminal(ctx, a, host, opts, req)
@@ -249,14 +264,26 @@ func runTerminal(ctx context.Context, a *reach.Access, host string, opts *option
 		Role:    opts.role,
 		Skips:   skips,
 		Needs:   a.Needs,
-		Status:  func(st client.Status) string { return newReport(host, st, opts.forwards).text(time.Now()) },
+		Status:  func(st client.Status) string { return status.New(host, st, opts.forwards).Text(time.Now()) },
 	}
 	if opts.forwards != nil {
 		config.Forwards = opts.forwards.Menu
 	}
-	t := terminal.New(config)
+	if !opts.role.ReadOnly() {
+		config.Paste = func(ctx context.Context, say func(string)) (string, error) {
+			return clipboard.Paste(ctx, a.Client, say)
+		}
+	}
+	var t *terminal.Terminal
+	if !opts.role.ReadOnly() && !a.Target.Local && len(config.Escape) == 1 {
+		say := func(text string) { t.Notice(text) }
+		offered := &offers.Offers{Client: a.Client, Host: host, Say: say, Key: config.Escape + "<"}
+		config.Offers, config.Offered = offered.Menu, offered.Add
+		opts.forwards.ConfirmBy(offered.Ask)
+	}
+	t = terminal.New(config)
 	opts.forwards.Tell(t.Print)
-	recording, err := prepareRecording(a.Settings, skips, t.Print)
+	own, err := recording.Prepare(a.Settings, skips, t.Print)
 	if err != nil {
 		return err
 	}
@@ -268,8 +295,11 @@ func runTerminal(ctx context.Context, a *reach.Access, host string, opts *option
 		streams = watch.Streams()
 	} else {
 		streams = t.Streams()
+		if opts.forwards != nil && a.Settings.ForwardPorts == "ask" {
+			streams.Ports = func(ports []uint16) { t.Ports(opts.forwards.Offer(ports)) }
+		}
 	}
-	s, err := a.Client.Attach(ctx, req, recording.streams(streams))
+	s, err := a.Client.Attach(ctx, req, own.Streams(streams))
 	if lost := lostOf(err); lost != nil {
 		if err := printLost(os.Stdout, host, opts, lost); err != nil {
 			return err
@@ -286,7 +316,7 @@ func runTerminal(ctx context.Context, a *reach.Access, host string, opts *option
 	if opts.role.ReadOnly() {
 		use = watch.Session(s)
 	}
-	if err := recording.start(s, host); err != nil {
+	if err := own.Start(s, host); err != nil {
 		abandon(ctx, s)
 		return err
 	}
@@ -295,7 +325,7 @@ func runTerminal(ctx context.Context, a *reach.Access, host string, opts *option
 	ctx, stop := reach.UntilSignal(ctx, syscall.SIGINT, syscall.SIGQUIT)
 	defer stop()
 	status, err := t.Run(ctx, use, req.Size)
-	recording.finish(err == nil, status)
+	own.Finish(err == nil, status)
 	if errors.Is(err, client.ErrLeft) {
 		if s.Status().Unacked > 0 {
 			defer say(inputLost)

@@ -108,6 +108,7 @@ func runCopy(ctx context.Context, args []string, opts *options, o files.Options,
 				return err
 			}
 			defer f.Close()
+			f.Host = strings.TrimSuffix(args[len(locations)], path)
 			hosts[host] = opened{f, a.Client}
 			return locate(ctx)
 		})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/client/reach"
+	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -86,7 +87,7 @@ func printDevices(w io.Writer, devices []deviceJSON, now time.Time) error {
 		if d.Opened {
 			kind += ", opened"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", d.Name, kind, duration(now.Sub(d.Enrolled)), duration(now.Sub(d.Used)),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", d.Name, kind, terminal.Duration(now.Sub(d.Enrolled)), terminal.Duration(now.Sub(d.Used)),
 			d.Fingerprint, d.By)
 	}
 	return t.Flush()

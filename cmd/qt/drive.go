@@ -390,3 +390,8 @@ twice, after any outage.`,
 	c.Flags().BoolVar(&plain, "plain", false, "print the text that the terminal has shown, line by line")
 	return c
 }
+
+// writerFunc is an io.Writer.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }

@@ -62,6 +62,8 @@ With --json, print an object for each event: host, session (its name), id, numbe
   prompt               program; the session's shell waits at its prompt
   waits                program; it waits for input, as the kernel says (on Linux)
   silent               program; nothing was printed for 10 s, and no program waits for input
+  port-opened          port; a process of the session listens at it (on Linux), looked for while a client is there
+  port-closed          port; none does any more
   exited, lost         status, text (why); the session is gone, and its end is not known
   omitted, unknown     count events were left out; the session cannot be followed: text says why
 
@@ -277,6 +279,9 @@ func (e *hostEvent) text() string {
 	}
 	if e.Count > 1 || e.Kind == drive.EventOmitted {
 		add("%d times", e.Count)
+	}
+	if e.Port > 0 {
+		add("%d", e.Port)
 	}
 	if e.Text != "" {
 		add("%s", e.Text)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quicterm/quicterm/cmd/qt/internal/peek"
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -72,9 +73,6 @@ func addPathFlags(c *cobra.Command, opts *options) {
 		"send everything over two network interfaces (see the setting paths)")
 }
 
-// maxReplay bounds the lines to ask for. Servers keep fewer.
-const maxReplay = 1_000_000
-
 func (opts *options) setReplay(s string) error {
 	kinds := map[string]wire.Replay{
 		"screen": {Kind: wire.ReplayScreen}, "raw": {Kind: wire.ReplayRaw}, "none": {Kind: wire.ReplayNone},
@@ -82,8 +80,8 @@ func (opts *options) setReplay(s string) error {
 	replay, ok := kinds[s]
 	if lines, counted := strings.CutPrefix(s, "lines="); counted {
 		n, err := strconv.ParseUint(lines, 10, 32)
-		if err != nil || n > maxReplay {
-			return fmt.Errorf("lines must be a number up to %d", maxReplay)
+		if err != nil || n > peek.All {
+			return fmt.Errorf("lines must be a number up to %d", peek.All)
 		}
 		replay, ok = wire.Replay{Kind: wire.ReplayScreen, Lines: uint32(n)}, true
 	}

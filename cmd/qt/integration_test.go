@@ -13,6 +13,7 @@ import (
 
 	"github.com/quicterm/quicterm/bench/rig"
 	"github.com/quicterm/quicterm/quicterm/screen"
+	"github.com/quicterm/quicterm/quicterm/screen/picture"
 )
 
 // The shells of the tests, each with a startup file that has a prompt and hooks, and reads the integration twice.
@@ -82,7 +83,10 @@ func TestIntegration(t *testing.T) {
 			s.Write([]byte(x.Out.String()))
 			var got []string
 			for _, c := range s.Commands() {
-				output := textOf(s.MainText(c.Output, c.End, c.Column))
+				var output []string
+				for _, row := range s.MainText(c.Output, c.End, c.Column) {
+					output = append(output, picture.Line(row))
+				}
 				got = append(got, fmt.Sprintf("%d %q", c.Status, strings.Join(output, "\n")))
 			}
 			// zsh marks the end of a line without one before it calls a hook.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/drive"
+	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -167,7 +168,7 @@ func printTable(w io.Writer, sessions []sessionJSON, now time.Time) error {
 			size = fmt.Sprintf("%dx%d", s.Cols, s.Rows)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			s.ID[:8], s.Name, s.state(now), duration(now.Sub(s.Since)), size, s.who(now), cmp.Or(s.Runs, "-"), s.waits(now),
+			s.ID[:8], s.Name, s.state(now), terminal.Duration(now.Sub(s.Since)), size, s.who(now), cmp.Or(s.Runs, "-"), s.waits(now),
 			s.Command)
 	}
 	return t.Flush()
@@ -178,7 +179,7 @@ func printTable(w io.Writer, sessions []sessionJSON, now time.Time) error {
 func (s *sessionJSON) state(now time.Time) string {
 	silent := ""
 	if s.Heard != nil && now.Sub(*s.Heard) > maxQuiet {
-		silent = "silent for " + duration(now.Sub(*s.Heard))
+		silent = "silent for " + terminal.Duration(now.Sub(*s.Heard))
 	}
 	switch {
 	case s.Status != nil:
@@ -197,7 +198,7 @@ func (s *sessionJSON) state(now time.Time) string {
 func (s *sessionJSON) who(now time.Time) string {
 	var who []string
 	for _, m := range s.Members {
-		text := m.Client + " " + duration(now.Sub(m.Since))
+		text := m.Client + " " + terminal.Duration(now.Sub(m.Since))
 		if m.Role != roleName(wire.RoleWriter) {
 			text += " (" + m.Role + ")"
 		}
@@ -220,18 +221,5 @@ func (s *sessionJSON) waits(now time.Time) string {
 	case s.WaitsSince == nil:
 		return s.Waits
 	}
-	return s.Waits + " " + duration(now.Sub(*s.WaitsSince))
-}
-
-// duration writes a duration in its largest unit.
-func duration(d time.Duration) string {
-	switch {
-	case d.Minutes() < 1:
-		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
-	case d.Hours() < 1:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d.Hours() < 48:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
+	return s.Waits + " " + terminal.Duration(now.Sub(*s.WaitsSince))
 }

@@ -66,7 +66,7 @@ func command() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(connectCommand(), attachCommand(), watchCommand(), peekCommand(), listCommand(), killCommand(),
 		renameCommand(), clearCommand(), revokeCommand(), statusCommand(), doctorCommand(), installCommand(),
-		sshConfigCommand(), forwardCommand(), sftpCommand(), copyCommand(), proxyCommand(), recordCommand(), integrationCommand(), runCommand(),
+		sshConfigCommand(), forwardCommand(), sftpCommand(), copyCommand(), getCommand(), proxyCommand(), recordCommand(), integrationCommand(), runCommand(),
 		sendCommand(), waitCommand(), tailCommand(), eventsCommand(), mcpCommand(), webCommand(), devicesCommand(), shareCommand(), sharesCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",

@@ -72,7 +72,9 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			config := filepath.Join(env.WorkDir, "qtd.toml")
-			settings := fmt.Sprintf("runtime_dir = %q\nstate_dir = %q\ndetached_ttl = \"10m\"\naccept_env = %s\n",
+			// A small buffer, as scripts print all that there is of an endless output.
+			settings := fmt.Sprintf("runtime_dir = %q\nstate_dir = %q\ndetached_ttl = \"10m\"\naccept_env = %s\n"+
+				"buffer_size = \"2MiB\"\n",
 				filepath.Join(env.WorkDir, "r"), filepath.Join(env.WorkDir, "s"), environ)
 			if err := os.WriteFile(config, []byte(settings), 0o600); err != nil {
 				return err

@@ -22,32 +22,8 @@ import (
 //   - Package terminal has the texts of a session on a terminal, and package reach those of a login.
 //   - Questions are asked on the terminal itself, and only if there is one.
 
-// place names a host in a sentence, in which "." would read as its end.
-func place(host string) string {
-	if host == reach.ThisMachine {
-		return "this machine"
-	}
-	return host
-}
-
 // say prints a line for the user.
 func say(format string, args ...any) { reach.Say(format, args...) }
-
-// maxNotDrawn bounds how many characters notDrawn names, for a line of a terminal.
-const maxNotDrawn = 8
-
-// notDrawn says which characters an image has only boxes for.
-func notDrawn(missing []rune) string {
-	var names []string
-	for _, r := range missing[:min(len(missing), maxNotDrawn)] {
-		names = append(names, fmt.Sprintf("%U", r))
-	}
-	if more := len(missing) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return fmt.Sprintf("characters that the font of images does not have: %d, drawn as boxes or left out (%s); "+
-		"--ansi and --json have them", len(missing), strings.Join(names, ", "))
-}
 
 // What qt clear-history tells.
 const (
@@ -83,13 +59,9 @@ const askingAgain = "the connection was lost before %s answered; asking again fo
 
 // Messages about recordings.
 const (
-	recordingNow     = "recording session %s on %s; Ctrl-C ends the recording"
-	recordedFor      = "recorded %s into %s"
-	recordedInto     = "recorded into %s"
-	recordingFailed  = "the recording %s ends here: %v"
-	recordingHasGaps = "the recording is not complete: %d bytes of output are missing, where it has markers"
-	recordingExists  = "%s exists already: name another file"
-	recordsThere     = "the setting record says that sessions are recorded there"
+	recordingNow    = "recording session %s on %s; Ctrl-C ends the recording"
+	recordedFor     = "recorded %s into %s"
+	recordingExists = "%s exists already: name another file"
 )
 
 // left says that the session continues without this client, and how it is resumed and ended.
@@ -184,7 +156,7 @@ func whyEnded(name, host string, exit wire.ExitStatus, now time.Time) string {
 	if at.Format(time.DateOnly) != now.Format(time.DateOnly) {
 		layout = time.DateTime
 	}
-	return fmt.Sprintf("session %s on %s was %s, at %s", name, place(host), exit.Reason, at.Format(layout))
+	return fmt.Sprintf("session %s on %s was %s, at %s", name, reach.Place(host), exit.Reason, at.Format(layout))
 }
 
 // resumeCommand returns the command that attaches to a session with the same options.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -54,15 +53,5 @@ func TestExplainEnd(t *testing.T) {
 		if got := explainEnd(err, "host", "RESUME"); got.Error() != want || !errors.Is(got, err) {
 			t.Errorf("%q, want %q", got, want)
 		}
-	}
-}
-
-func TestNotDrawn(t *testing.T) {
-	if got, want := notDrawn([]rune{'終', '😀'}),
-		"characters that the font of images does not have: 2, drawn as boxes or left out (U+7D42, U+1F600); --ansi and --json have them"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got := notDrawn([]rune("一二三四五六七八九十")); !strings.Contains(got, ": 10, ") || !strings.HasSuffix(got, "U+516B, 2 more); --ansi and --json have them") {
-		t.Errorf("%q", got)
 	}
 }

@@ -2,23 +2,19 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/quicterm/quicterm/cmd/qt/internal/peek"
 	"github.com/quicterm/quicterm/quicterm/client/reach"
 	"github.com/quicterm/quicterm/quicterm/drive"
-	"github.com/quicterm/quicterm/quicterm/screen"
-	"github.com/quicterm/quicterm/quicterm/screen/picture"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 func peekCommand() *cobra.Command {
 	opts := options{role: wire.RolePeek}
-	var p peeking
+	var p peek.Form
 	c := &cobra.Command{
 		Use:   "peek [flags] [[user@]host [session]]",
 		Short: "Show what is on the screen of a session, without attaching to it",
@@ -60,59 +56,28 @@ With --json, print an object:
 With --viewport, each row of these is its text alone, and screen and scrollback are all there is of rows.`,
 		Args: usage(cobra.MaximumNArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := p.check(); err != nil {
+			if err := p.Check(); err != nil {
 				return err
 			}
 			host, rest := splitHost(args)
 			name := strings.Join(rest, "")
 			return withSession(c.Context(), host, &name, &opts, func(ctx context.Context, a *reach.Access) error {
-				v, err := drive.Peek(ctx, a.Client, name, p.scrollback())
+				v, err := drive.Peek(ctx, a.Client, name, p.Scrollback())
 				if err != nil {
 					return err
 				}
-				return p.show(c.OutOrStdout(), v)
+				return p.Show(c.OutOrStdout(), v)
 			})
 		},
 	}
 	addTargetFlags(c, &opts)
-	c.Flags().BoolVar(&p.json, "json", false, "print JSON")
-	c.Flags().BoolVar(&p.ansi, "ansi", false, "print text with colours and attributes")
-	c.Flags().StringVar(&p.image, "png", "", "write an image to this `file`, or to standard output if it is -")
-	c.Flags().BoolVar(&p.viewport, "viewport", false, "print all rows of the screen as text, also empty ones at the end")
-	c.Flags().BoolVar(&p.marks, "marks", false, "list the commands that the shell has told of")
-	c.Flags().BoolVar(&p.last, "last", false, "print the output of the last command")
-	c.Flags().Uint32Var(&p.lines, "lines", 0, "rows of the scrollback to show above the screen, at most `N`")
+	c.Flags().BoolVar(&p.JSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&p.ANSI, "ansi", false, "print text with colours and attributes")
+	c.Flags().StringVar(&p.Image, "png", "", "write an image to this `file`, or to standard output if it is -")
+	c.Flags().BoolVar(&p.Viewport, "viewport", false, "print all rows of the screen as text, also empty ones at the end")
+	c.Flags().BoolVar(&p.Marks, "marks", false, "list the commands that the shell has told of")
+	c.Flags().BoolVar(&p.Last, "last", false, "print the output of the last command")
+	c.Flags().Uint32Var(&p.Lines, "lines", 0, "rows of the scrollback to show above the screen, at most `N`")
 	complete(c, &opts, hostNames, sessionNames)
 	return c
-}
-
-// writerFunc is an io.Writer.
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
-
-// savePNG writes an image to a file, or to w if the file is -. Of an image that cannot be written, such as on a full
-// disk, no file is left.
-func savePNG(w io.Writer, file string, s *screen.Screen) error {
-	if file == "-" {
-		return writePNG(w, s)
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(writePNG(f, s), f.Close())
-	if info, statErr := os.Lstat(file); err != nil && statErr == nil && info.Mode().IsRegular() {
-		err = errors.Join(err, os.Remove(file))
-	}
-	return err
-}
-
-// writePNG writes an image, and says which characters it has only boxes for.
-func writePNG(w io.Writer, s *screen.Screen) error {
-	missing, err := picture.PNG(w, s)
-	if len(missing) > 0 && err == nil {
-		say("%s", notDrawn(missing))
-	}
-	return err
 }

@@ -62,11 +62,11 @@ func killDetached(ctx context.Context, a *reach.Access, host string) error {
 		}
 	}
 	if len(ids) == 0 {
-		say(noneDetached, place(host))
+		say(noneDetached, reach.Place(host))
 		return nil
 	}
 	failed := slices.DeleteFunc(a.Client.Kill(ctx, ids...), func(err error) bool { return err == nil })
-	say(detachedEnd, place(host), len(ids)-len(failed))
+	say(detachedEnd, reach.Place(host), len(ids)-len(failed))
 	return errors.Join(failed...)
 }
 

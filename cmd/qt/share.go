@@ -17,6 +17,7 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/client/reach"
+	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/web/link"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -61,7 +62,7 @@ setting web of qtd.`,
 				if types {
 					say(guestTypes)
 				}
-				say(shareEnds, name, duration(good), args[0], name)
+				say(shareEnds, name, terminal.Duration(good), args[0], name)
 				return nil
 			})
 		},
@@ -127,7 +128,7 @@ func pageURL(page string, d *wire.Description, host string) (string, error) {
 		page = d.Page
 	}
 	if page == "" {
-		return "", reach.WithHint(fmt.Errorf("%s does not know where browsers find its page", place(host)),
+		return "", reach.WithHint(fmt.Errorf("%s does not know where browsers find its page", reach.Place(host)),
 			"name it with --url https://..., or give qtd the settings web, web_certificate and web_key")
 	}
 	if err := checkPage(page); err != nil {
@@ -249,7 +250,7 @@ func printShares(w io.Writer, shares []shareJSON, now time.Time) error {
 			goodFor = "the first guest"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n",
-			s.Name, s.Session, s.Role, duration(s.Until.Sub(now)), goodFor, s.Fingerprint)
+			s.Name, s.Session, s.Role, terminal.Duration(s.Until.Sub(now)), goodFor, s.Fingerprint)
 	}
 	return t.Flush()
 }

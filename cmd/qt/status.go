@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quicterm/quicterm/cmd/qt/internal/status"
 	"github.com/quicterm/quicterm/quicterm/client"
 )
 
@@ -44,18 +45,19 @@ out.
     moved                  how often its local address or interface has changed
     last_contact           time of the last packet from the server
   forwards                 an array with an object for each:
-    kind                   L, R or D, as the flags of qt connect
+    kind                   L, R, D or A, as the flags of qt connect
     listen, target         addresses; a connection by SOCKS names its target
     open                   connections
-    sent_bytes, received_bytes    to the server and from it`,
+    sent_bytes, received_bytes    to the server and from it
+    signatures, signed     of A: how many the server has asked for, and when last`,
 		Args: usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			reports, err := askClients()
+			reports, err := status.Ask()
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return printReports(c.OutOrStdout(), reports)
+				return status.PrintJSON(c.OutOrStdout(), reports)
 			}
 			if len(reports) == 0 {
 				say("no client is running")
@@ -64,7 +66,7 @@ out.
 				if i > 0 {
 					fmt.Fprintln(c.OutOrStdout())
 				}
-				fmt.Fprintln(c.OutOrStdout(), r.text(time.Now()))
+				fmt.Fprintln(c.OutOrStdout(), r.Text(time.Now()))
 			}
 			return nil
 		},
@@ -75,11 +77,11 @@ out.
 
 // showStatus makes qt status show a session until stop is called.
 func showStatus(host string, s *client.Session, opts *options) (stop func()) {
-	return showReport(s.Name(), opts, func() *report { return newReport(host, s.Status(), opts.forwards) })
+	return showReport(s.Name(), opts, func() *status.Report { return status.New(host, s.Status(), opts.forwards) })
 }
 
-func showReport(session string, opts *options, status func() *report) (stop func()) {
-	stop, err := serveStatus(session, status)
+func showReport(session string, opts *options, report func() *status.Report) (stop func()) {
+	stop, err := status.Serve(session, report)
 	if err == nil {
 		return stop
 	}

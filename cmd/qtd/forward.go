@@ -5,12 +5,16 @@ package main
 import (
 	"cmp"
 	"context"
+	"net"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/quicterm/quicterm/quicterm/forward"
 	"github.com/quicterm/quicterm/quicterm/forward/permit"
+	"github.com/quicterm/quicterm/quicterm/holder/agent"
+	"github.com/quicterm/quicterm/quicterm/machine/rundir"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 // forwardConnections is the program of a side pipe. It has the rights of the account, and the rules by which the
@@ -27,5 +31,7 @@ func forwardConnections([]string) error {
 		syscall.SetNonblock(int(f.Fd()), true)
 		return os.NewFile(f.Fd(), f.Name())
 	}
-	return forward.Serve(ctx, polled(os.Stdin), polled(os.Stdout), rules)
+	base := rundir.Base(os.Getenv(agent.BaseVariable))
+	listen := func(id wire.AgentID) (net.Listener, error) { return agent.ListenFor(base, id) }
+	return forward.Serve(ctx, polled(os.Stdin), polled(os.Stdout), rules, listen)
 }

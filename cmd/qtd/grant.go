@@ -18,6 +18,7 @@ import (
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
+	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
 const (
@@ -105,6 +106,7 @@ func startGranted(settings *configs.Server, config string) error {
 		return err
 	}
 	defer r.Close()
+	os.Unsetenv(wire.SocketVariable) // it is not a program of the session that this may run in
 	cmd := exec.Command(exe, "serve", "--granted", "--config", config)
 	cmd.Dir = "/"
 	cmd.Stderr = log.file

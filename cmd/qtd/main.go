@@ -45,7 +45,7 @@ func command() *cobra.Command {
 		return fmt.Errorf("%w: %s --help lists the flags", err, c.CommandPath())
 	})
 	root.AddCommand(serveCommand(), grantCommand(), statusCommand(), lsCommand(), endCommand(), revokeCommand(),
-		drainCommand(), doctorCommand(), checkCommand(), holdCommand(), networkCommand(), &cobra.Command{
+		getCommand(), drainCommand(), doctorCommand(), checkCommand(), holdCommand(), networkCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,
@@ -65,7 +65,7 @@ func command() *cobra.Command {
 	hidden(relayUsage, cobra.MinimumNArgs(1), relay)
 	hidden(pam.RunCommand, cobra.NoArgs, func([]string) error { return pam.Run() })
 	hidden(keyfile.Command, cobra.NoArgs, func([]string) error {
-		holder.CloseInherited(keyfile.Output + 1)
+		spawn.CloseInherited(keyfile.Output + 1)
 		return keyfile.Main()
 	})
 	hidden(pam.OpenCommand, nil, holder.OpenLogin).DisableFlagParsing = true

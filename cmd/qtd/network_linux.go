@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quicterm/quicterm/configs"
-	"github.com/quicterm/quicterm/quicterm/holder"
+	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/machine/confine"
 	"github.com/quicterm/quicterm/quicterm/machine/logqueue"
 	"github.com/quicterm/quicterm/quicterm/monitor"
@@ -56,7 +56,7 @@ func networkCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			holder.CloseInherited(privsep.ChannelFD + 1)
+			spawn.CloseInherited(privsep.ChannelFD + 1)
 			limitMemory()
 			os.WriteFile("/proc/self/comm", []byte("qtd-network"), 0) // for ps; its program is a link in /proc
 			missing, err := cell.Enter()

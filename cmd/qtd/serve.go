@@ -17,7 +17,6 @@ import (
 
 	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/doctor"
-	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/machine/systemd"
@@ -44,7 +43,7 @@ func serveCommand() *cobra.Command {
 			defer func() { report(err) }()
 			// The daemon outlives its parent: it gives up terminal, locks and pipes.
 			signal.Ignore(syscall.SIGHUP)
-			holder.CloseInherited(reportFD + 1)
+			spawn.CloseInherited(reportFD + 1)
 			return serve(config, listen, true, func() { report(nil) })
 		},
 	}

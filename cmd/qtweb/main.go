@@ -17,6 +17,9 @@
 //	         [0, 0] to give that back
 //	take     with a tab that follows: true, to give the session that size
 //	shown    with a tab: how many bytes of output the terminal has taken
+//	copy     with a tab: {session, files}, files of this device for the directory of the session, an array of File
+//	paste    with a tab: a File, whose path on the server is wanted
+//	stop     with a tab: true, to copy no more
 //	leave    with a tab: true; the session continues
 //
 // and gets
@@ -32,6 +35,10 @@
 //	sizing     with a tab that follows: {size, own, client}: the session's size from here in the output on, and whose it is
 //	link       with a tab: {state, since} of the connection; since is in milliseconds, as Date has it
 //	waits      with a tab: true, the program waits for input, for some seconds already
+//	ports      with a tab: an array of the ports at which processes of the session listen, if this client may forward them
+//	copying    with a tab: how far copy or paste is, in words
+//	copied     with a tab: {text, path, failed}, the answer to copy or paste: in words what has become of the files, and the
+//	           path of what was pasted, as a shell reads it
 //	ended      with a tab: {text, status}: why the session is over for this client; with the status if its program has ended
 package main
 

@@ -18,13 +18,17 @@ type page struct {
 	starts   chan start
 	requests chan func(*host)
 	network  network
+	uploads  chan struct{} // places
 
 	mu   sync.Mutex
 	tabs map[int]*tab
 }
 
 func newPage() *page {
-	p := &page{starts: make(chan start, 1), requests: make(chan func(*host), maxRequests), tabs: make(map[int]*tab)}
+	p := &page{
+		starts: make(chan start, 1), requests: make(chan func(*host), maxRequests), tabs: make(map[int]*tab),
+		uploads: make(chan struct{}, maxUploads),
+	}
 	js.Global().Set("onmessage", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		p.receive(args[0].Get("data"))
 		return nil

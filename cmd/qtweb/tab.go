@@ -37,7 +37,8 @@ type tab struct {
 
 	mu      sync.Mutex
 	unshown int
-	left    bool // nothing is shown any more
+	left    bool                    // nothing is shown any more
+	stop    context.CancelCauseFunc // stops the upload, or nil
 	room    sync.Cond
 }
 
@@ -68,6 +69,15 @@ func (t *tab) receive(m js.Value) {
 		t.mu.Unlock()
 		t.room.Signal()
 	}
+	if v := m.Get("copy"); v.Type() == js.TypeObject {
+		offer(t.page.requests, func(h *host) { t.copy(h, v.Get("session").String(), v.Get("files")) })
+	}
+	if v := m.Get("paste"); v.Type() == js.TypeObject {
+		offer(t.page.requests, func(h *host) { t.paste(h, v) })
+	}
+	if m.Get("stop").Truthy() {
+		t.stopUpload()
+	}
 	if m.Get("leave").Truthy() {
 		t.leave()
 	}
@@ -80,7 +90,16 @@ func (t *tab) leave() {
 	t.left = true
 	t.mu.Unlock()
 	t.room.Signal()
+	t.stopUpload()
 	close(t.keys.keys)
+}
+
+func (t *tab) stopUpload() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stop != nil {
+		t.stop(errStopped)
+	}
 }
 
 // run shows a session, or a new one, until it ends or is left, and tells the page.
@@ -108,6 +127,13 @@ func (t *tab) show(h *host, name string, size wire.Size, follows bool) (status i
 	streams.Changed = func(l client.LinkState) {
 		changed(l)
 		t.post("link", map[string]any{"state": l.State.String(), "since": float64(l.Since.UnixMilli())})
+	}
+	streams.Ports = func(ports []uint16) {
+		open := make([]any, len(ports))
+		for i, port := range ports {
+			open[i] = int(port)
+		}
+		t.post("ports", open)
 	}
 	streams.Waits = func() { t.post("waits", true) }
 	req := &wire.Attach{

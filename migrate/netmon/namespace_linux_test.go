@@ -286,8 +286,9 @@ func TestManyInterfaces(t *testing.T) {
 			fmt.Sprintf("addr add 10.8.%d.129/25 dev d%[1]d", i), fmt.Sprintf("link set d%d up", i))
 	}
 	ip(t, commands...)
+	const most, patience = 100 * time.Millisecond, 10 * time.Second
 	best := time.Minute
-	for range 10 {
+	for begun := time.Now(); best > most && time.Since(begun) < patience; { // other processes have the processor too
 		start := time.Now()
 		names, err := Interfaces()
 		if err != nil {
@@ -304,8 +305,8 @@ func TestManyInterfaces(t *testing.T) {
 		best = min(best, time.Since(start))
 	}
 	t.Logf("all lookups take %v", best)
-	if best > 100*time.Millisecond {
-		t.Errorf("all lookups take %v on a machine with %d interfaces, want at most 100ms", best, 2*pairs)
+	if best > most {
+		t.Errorf("all lookups take %v on a machine with %d interfaces, want at most %v", best, 2*pairs, most)
 	}
 }
 

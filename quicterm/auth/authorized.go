@@ -136,6 +136,7 @@ func readOptions(options []string, from netip.Addr, now time.Time) (*line, error
 		case "restrict":
 			l.NoPTY = true
 			l.Forward.Refuse()
+			l.Forward.NoAgent = true
 		case "no-pty":
 			l.NoPTY = true
 		case "pty":
@@ -163,7 +164,11 @@ func readOptions(options []string, from netip.Addr, now time.Time) (*line, error
 		case "no-port-forwarding":
 			l.Forward.Refuse()
 		case "port-forwarding":
-			l.Forward = permit.Rules{}
+			l.Forward = permit.Rules{NoAgent: l.Forward.NoAgent}
+		case "no-agent-forwarding":
+			l.Forward.NoAgent = true
+		case "agent-forwarding":
+			l.Forward.NoAgent = false
 		case "permitopen":
 			opens, err = append(opens, value), permit.Check(value, false)
 		case "permitlisten":
@@ -172,7 +177,7 @@ func readOptions(options []string, from netip.Addr, now time.Time) (*line, error
 			if _, err := strconv.ParseUint(value, 10, 31); err != nil && value != "any" {
 				return nil, refuse("is malformed")
 			}
-		default: // this server has no agents, tunnels or rc files, and always requires a touch
+		default: // this server has no tunnels or rc files, and always requires a touch
 			if !slices.Contains(flags, name) {
 				return nil, refuse("is not supported by quicterm")
 			}

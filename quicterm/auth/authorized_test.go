@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/quicterm/quicterm/quicterm/forward/permit"
 )
 
 var (
@@ -46,6 +48,28 @@ func authorize(content string, from netip.Addr) string {
 		words = append(words, "verified")
 	}
 	return strings.Join(words, ", ")
+}
+
+// What may be forwarded follows the last option that is about it.
+func TestForwardingOptions(t *testing.T) {
+	for options, want := range map[string]permit.Rules{
+		"no-pty":                                        {},
+		"restrict":                                      permit.None(),
+		"no-agent-forwarding":                           {NoAgent: true},
+		"restrict,port-forwarding":                      {NoAgent: true},
+		"no-agent-forwarding,port-forwarding":           {NoAgent: true},
+		"restrict,agent-forwarding,port-forwarding":     {},
+		"no-agent-forwarding,Agent-Forwarding":          {},
+		"agent-forwarding,restrict":                     permit.None(),
+		"restrict,agent-forwarding":                     {NoDial: true, NoListen: true, NoDialSocket: true, NoListenSocket: true},
+		"no-port-forwarding,no-agent-forwarding":        permit.None(),
+		"port-forwarding,no-port-forwarding,no-user-rc": {NoDial: true, NoListen: true, NoDialSocket: true, NoListenSocket: true},
+	} {
+		l, err := readOptions(strings.Split(options, ","), netip.MustParseAddr("192.0.2.7"), time.Now())
+		if err != nil || l.Forward.Encode() != want.Encode() {
+			t.Errorf("%s: %+v, %v", options, l, err)
+		}
+	}
 }
 
 func TestOptions(t *testing.T) {

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
-
-	"github.com/quicterm/quicterm/quicterm/forward/permit"
 )
 
 // criticalOptions are those of user certificates (PROTOCOL.certkeys in OpenSSH). A certificate
@@ -46,7 +44,10 @@ func checkUserCertificate(
 	_, verified := cert.CriticalOptions["verify-required"]
 	p := &Permissions{Command: cert.CriticalOptions["force-command"], NoPTY: !terminal, Verified: verified}
 	if _, forwards := cert.Extensions["permit-port-forwarding"]; !forwards {
-		p.Forward = permit.None()
+		p.Forward.Refuse()
+	}
+	if _, agent := cert.Extensions["permit-agent-forwarding"]; !agent {
+		p.Forward.NoAgent = true
 	}
 	if _, forced := cert.CriticalOptions["force-command"]; forced && p.Command == "" || !p.Valid() {
 		return nil, errors.New("force-command of the certificate is not a command")

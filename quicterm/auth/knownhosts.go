@@ -93,6 +93,9 @@ func (k *KnownHosts) Add(source string, content []byte) {
 	}
 }
 
+// Any reports whether the files have a key of the server, or of an authority for it.
+func (k *KnownHosts) Any() bool { return len(k.atPort)+len(k.ofSSH)+len(k.authorities) > 0 }
+
 // matchHost matches a host against the patterns of a line, or against the hash that the line has instead.
 func matchHost(patterns []string, host string) bool {
 	if len(patterns) == 1 && strings.HasPrefix(patterns[0], "|") {

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
-	"golang.org/x/crypto/ssh/agent"
 )
 
 // A UserKey is a key that the user can sign with, or a certificate for it.
@@ -87,33 +85,6 @@ func PlainKey(key ssh.PublicKey) ssh.PublicKey {
 		return cert.Key
 	}
 	return key
-}
-
-// AgentKeys returns the keys and certificates of the ssh agent at a unix socket. The connection stays open for signing
-// until the caller calls close.
-func AgentKeys(socket string) (keys []*UserKey, close func(), err error) {
-	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		return nil, nil, fmt.Errorf("ssh agent: %w", err)
-	}
-	signers, err := agent.NewClient(conn).Signers()
-	if err != nil {
-		conn.Close()
-		return nil, nil, fmt.Errorf("ssh agent: %w", err)
-	}
-	for _, s := range signers {
-		public, err := ssh.ParsePublicKey(s.PublicKey().Marshal())
-		if err != nil {
-			continue // an unknown type
-		}
-		keys = append(keys, &UserKey{
-			Public: public,
-			Source: "agent key " + ssh.FingerprintSHA256(public),
-			signer: func() (ssh.Signer, error) { return s, nil },
-			silent: true,
-		})
-	}
-	return keys, func() { conn.Close() }, nil
 }
 
 // An UnprotectedError is the error of a private key file that others may read.
@@ -198,6 +169,23 @@ func publicFile(file string) (ssh.PublicKey, error) {
 	return key, err
 }
 
+// identity returns the key of an identity file. Where that is a public key, or one is beside it, the agent may have the
+// private one. The error says why the file is no private key to use.
+func identity(file string, ask func(prompt string) ([]byte, error)) (*UserKey, error) {
+	if public, err := publicFile(file); err == nil {
+		return &UserKey{Public: public}, nil
+	}
+	k, err := IdentityFile(file, ask)
+	if err == nil {
+		return k, nil
+	}
+	public, missing := publicFile(file + ".pub")
+	if missing != nil {
+		return nil, err
+	}
+	return &UserKey{Public: public}, err
+}
+
 // UserKeys returns the keys to offer, without certificates, in the order of ssh: first those that are both in the
 // agent and in an identity file, then the other keys of the agent unless only is set, then the other files. It skips
 // files that do not exist, and those that are in skipped with the reason.
@@ -212,17 +200,12 @@ func UserKeys(
 		inAgent[string(k.Public.Marshal())] = k
 	}
 	for _, file := range files {
-		k, err := IdentityFile(file, ask)
+		k, err := identity(file, ask)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			skipped = append(skipped, err)
 		}
-		if err != nil {
-			// The private key may be in the agent as well.
-			public, err := publicFile(file + ".pub")
-			if err != nil {
-				continue
-			}
-			k = &UserKey{Public: public}
+		if k == nil {
+			continue
 		}
 		blob := string(k.Public.Marshal())
 		if inFiles[blob] {

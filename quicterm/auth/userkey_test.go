@@ -291,6 +291,8 @@ func TestUserKeys(t *testing.T) {
 		{name: "public half of the agent's", agent: "9 4", files: "4", want: "4a 9a"},
 		{name: "public half of the agent's only", agent: "9 4", files: "4", only: true, want: "4a"},
 		{name: "public key without its private key", files: "4 1", want: "1"},
+		{name: "public key itself", agent: "9 7", files: "open7.pub", only: true, want: "7a"},
+		{name: "public key itself, not in the agent", files: "4.pub 1", want: "1"},
 		{name: "missing", files: "none 1", want: "1"},
 		{name: "missing all", files: "none 5"},
 		{name: "broken beside a sound one", files: "broken 1", want: "1 error"},

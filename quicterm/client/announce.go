@@ -49,7 +49,7 @@ func (s *Session) endingLocked(text string) {
 // announce tells the streams of the link's state and of other clients. That may block for long, as
 // with a terminal whose output is stopped.
 func (s *Session) announce(ctx context.Context) {
-	told, toldEnded := false, ""
+	told, toldEnded, toldPorts := false, "", ""
 	for {
 		select {
 		case <-s.linkChanged:
@@ -57,7 +57,7 @@ func (s *Session) announce(ctx context.Context) {
 			return
 		}
 		s.gate.Lock()
-		link, arrivals, ending, ended := s.link, s.arrivals, s.ending, s.ended
+		link, arrivals, ending, ended, ports := s.link, s.arrivals, s.ending, s.ended, s.ports
 		s.arrivals = nil
 		s.gate.Unlock()
 		if s.streams.Changed != nil {
@@ -81,6 +81,10 @@ func (s *Session) announce(ctx context.Context) {
 			if e, err := wire.ParseEnded(ended); err == nil {
 				s.streams.Ended(e)
 			}
+		}
+		if ports != toldPorts && s.streams.Ports != nil {
+			toldPorts = ports
+			s.streams.Ports(wire.ParsePorts(ports))
 		}
 	}
 }

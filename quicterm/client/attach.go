@@ -60,6 +60,8 @@ type Streams struct {
 	// Ended is called by it when this client comes back, with the command that has ended last meanwhile, as the session's
 	// shell tells.
 	Ended func(wire.Ended)
+	// Ports is called by it with the ports at which processes of the session listen, if this client may forward them.
+	Ports func([]uint16)
 	// Hinted is called with what the server knows of the terminal, as soon as the output up to its
 	// Out is written, and before any later output. Of several that are due it gets the newest.
 	// Without the function, the client asks for none.
@@ -75,35 +77,11 @@ type Streams struct {
 	Appeared func()
 	// Waits is called when the program waits for input, if the Attach has Notify. It must not block.
 	Waits func()
+	// Offered is called when a file is offered to this client. It must not block.
+	Offered func(wire.OfferFile)
 	// InputClosed is called when the program no longer reads its input.
 	InputClosed func()
 }
-
-// Errors that end [Session.Run].
-var (
-	// ErrGone means that the server no longer has the session.
-	ErrGone = errors.New("the session is gone")
-	// ErrLeft means that Leave was called: the session continues on the server.
-	ErrLeft = errors.New("left the session")
-	// ErrLost means that output of a program without a terminal was lost.
-	ErrLost = errors.New("output was lost")
-	// ErrDamaged means that no carrier can bring the input that comes next. The program would not notice a gap in it.
-	ErrDamaged = errors.New("input was lost: the memory of this machine has changed it, and may be faulty")
-)
-
-// errParted is why a session ends for which Part was called.
-var errParted = errors.New("left the session at once")
-
-// A WithdrawnError ends a session's Run because what let this client in does so no more. The
-// session continues on the server.
-type WithdrawnError struct{ Reason string }
-
-func (e *WithdrawnError) Error() string { return "access was withdrawn: " + e.Reason }
-
-// A DisplacedError ends a session's Run because another client took it over.
-type DisplacedError struct{ By string }
-
-func (e *DisplacedError) Error() string { return "the session was taken over by " + e.By }
 
 // A Session is the client's end of a terminal session.
 type Session struct {
@@ -145,6 +123,7 @@ type Session struct {
 	arrivals []arrival       // to be announced
 	ending   string          // who ends the session, and why; to be announced
 	ended    string          // the text of the last notice of a command that has ended; to be announced
+	ports    string          // that of the last notice of ports; to be announced
 
 	linkChanged    chan struct{}          // wakes the goroutine that announces
 	statusRequests chan chan roamerStatus // that the roamer answers
@@ -345,6 +324,11 @@ func (s *Session) receivedLocked() {
 				s.ended = n.Text
 				wake(s.linkChanged)
 			}
+		case wire.NoticePorts:
+			if s.ports != n.Text {
+				s.ports = n.Text
+				wake(s.linkChanged)
+			}
 		case wire.NoticeAppeared:
 			if s.streams.Appeared != nil {
 				s.streams.Appeared()
@@ -352,6 +336,10 @@ func (s *Session) receivedLocked() {
 		case wire.NoticeWaits:
 			if s.streams.Waits != nil {
 				s.streams.Waits()
+			}
+		case wire.NoticeFile:
+			if o, err := wire.ParseOfferFile(n.Text); err == nil && s.streams.Offered != nil {
+				s.streams.Offered(o)
 			}
 		case wire.NoticeRenamed:
 			if wire.ValidName(n.Text) {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"net/netip"
 	"time"
 
@@ -81,3 +82,29 @@ type Counters struct {
 	Resends     uint64 // datagrams that carried nothing new
 	ResentBytes uint64 // bytes in those
 }
+
+// Errors that end [Session.Run].
+var (
+	// ErrGone means that the server no longer has the session.
+	ErrGone = errors.New("the session is gone")
+	// ErrLeft means that Leave was called: the session continues on the server.
+	ErrLeft = errors.New("left the session")
+	// ErrLost means that output of a program without a terminal was lost.
+	ErrLost = errors.New("output was lost")
+	// ErrDamaged means that no carrier can bring the input that comes next. The program would not notice a gap in it.
+	ErrDamaged = errors.New("input was lost: the memory of this machine has changed it, and may be faulty")
+)
+
+// errParted is why a session ends for which Part was called.
+var errParted = errors.New("left the session at once")
+
+// A WithdrawnError ends a session's Run because what let this client in does so no more. The
+// session continues on the server.
+type WithdrawnError struct{ Reason string }
+
+func (e *WithdrawnError) Error() string { return "access was withdrawn: " + e.Reason }
+
+// A DisplacedError ends a session's Run because another client took it over.
+type DisplacedError struct{ By string }
+
+func (e *DisplacedError) Error() string { return "the session was taken over by " + e.By }

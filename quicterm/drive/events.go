@@ -38,6 +38,7 @@ type Event struct {
 	Status  *uint8   `json:"status,omitempty"`  // exit status
 	Seconds *float64 `json:"seconds,omitempty"` // that a command took
 	Count   uint64   `json:"count,omitempty"`   // of bells, or of events that were left out
+	Port    uint16   `json:"port,omitempty"`
 }
 
 // An EventKind is what has happened.
@@ -59,6 +60,8 @@ const (
 	EventWaits        EventKind = "waits"        // another program waits for input
 	EventSilent       EventKind = "silent"       // nothing was printed for 10 s, and no program waits for input
 	EventExited       EventKind = "exited"       // the session's program has ended with Status
+	EventPortOpened   EventKind = "port-opened"  // a process of the session listens at Port
+	EventPortClosed   EventKind = "port-closed"  // and no longer
 	EventOmitted      EventKind = "omitted"      // programs have told so much at once that Count events were left out
 	EventLost         EventKind = "lost"         // the session is gone, and what became of it is not known
 	EventUnknown      EventKind = "unknown"      // the session cannot be followed, for now: Text says why
@@ -70,6 +73,7 @@ var eventKinds = map[wire.EventKind]EventKind{
 	wire.EventBegan: EventBegan, wire.EventEnded: EventEnded, wire.EventBell: EventBell,
 	wire.EventNotification: EventNotification, wire.EventPrompt: EventPrompt, wire.EventWaits: EventWaits,
 	wire.EventSilent: EventSilent, wire.EventExited: EventExited, wire.EventOmitted: EventOmitted,
+	wire.EventPortOpened: EventPortOpened, wire.EventPortClosed: EventPortClosed,
 }
 
 // Last reports whether it is the last event of its session.
@@ -327,7 +331,7 @@ func (w *follower) give(s *followed, e Event) {
 func eventOf(number uint64, kind EventKind, e *wire.Event) Event {
 	out := Event{
 		Number: number, Time: time.UnixMilli(e.Time), Kind: kind, Next: e.Output, Client: e.Client, By: e.By, Program: e.Program,
-		Cols: e.Cols, Rows: e.Rows, Text: e.Text, Status: e.Status, Count: e.Count,
+		Cols: e.Cols, Rows: e.Rows, Text: e.Text, Status: e.Status, Count: e.Count, Port: e.Port,
 	}
 	switch e.Kind {
 	case wire.EventAttached, wire.EventDetached:

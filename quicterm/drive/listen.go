@@ -116,14 +116,14 @@ func (c *command) flush(n int) {
 // finish gives what is left of the output.
 func (c *command) finish() {
 	if c.end >= 0 {
-		c.text = zshEnd.ReplaceAll(c.text[:c.end], nil)
+		c.text = regexp.MustCompile(zshEnd).ReplaceAll(c.text[:c.end], nil)
 	}
 	c.flush(len(c.text))
 }
 
-// zshEnd is what zsh prints before it says that a command has ended: a sign that stays if the last line has no end, and
-// as many blanks as the terminal is wide.
-var zshEnd = regexp.MustCompile(`[%#]? {10,}\r \r$`)
+// zshEnd matches what zsh prints before it says that a command has ended: a sign that stays if the last line has no end,
+// and as many blanks as the terminal is wide.
+const zshEnd = `[%#]? {10,}\r \r$`
 
 // maxBlank bounds what is held of blanks, in bytes: few terminals are wider.
 const maxBlank = 1 << 10

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"syscall"
 	"testing"
@@ -32,10 +34,12 @@ func TestCopyToFullDisk(t *testing.T) {
 	h.Start()
 	h.Write("large", string(random(8<<20)))
 	for _, args := range [][]string{{"large", "HOST:" + disk}, {"HOST:" + h.Path("large"), "disk"}} {
-		out, err := cp(h, h.Addr, args...).CombinedOutput()
-		const want = "qt: large: no space left on device (a part of it is there: --resume continues)\n"
+		cmd := cp(h, h.Addr, args...)
+		to := cmd.Args[len(cmd.Args)-1]
+		out, err := cmd.CombinedOutput()
+		want := "qt: " + to + "/large: no space left on device (a part of it is there: --resume continues)\n"
 		if status := exitStatus(t, err); status != 255 || string(out) != want {
-			t.Errorf("qt cp %q: status %d, %s", args, status, out)
+			t.Errorf("qt cp %q: status %d, %s, want %s", args, status, out, want)
 		}
 		if _, err := os.Stat(disk + "/large"); err == nil {
 			t.Error("the file is there")
@@ -65,6 +69,65 @@ func TestCopyInterrupted(t *testing.T) {
 	copies(t, h, "--resume", "large", "HOST:"+far)
 	if got, err := os.ReadFile(far + "/large"); err != nil || string(got) != string(in) {
 		t.Errorf("%d bytes came, not the %d that were sent: %v", len(got), len(in), err)
+	}
+}
+
+// A file with holes has them in the copy, there, back and from host to host, also if it is continued.
+func TestCopySparse(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	const large, small, page = 40<<20 + 5, 100_000, 4 << 10
+	write := func(name string, size int64, at ...int64) {
+		t.Helper()
+		f, err := os.Create(h.Path(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		err = f.Truncate(size)
+		for _, at := range at {
+			if err == nil {
+				_, err = f.WriteAt(random(page), at)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("large", large, 0, 5*page, 9<<20, 30<<20)
+	write("small", small, 7*page)
+	write("empty", large)
+	same := func(name, there string) {
+		t.Helper()
+		var source, copied syscall.Stat_t
+		err := errors.Join(syscall.Stat(h.Path(name), &source), syscall.Stat(there, &copied))
+		got, readErr := os.ReadFile(there)
+		want, _ := os.ReadFile(h.Path(name))
+		if err != nil || readErr != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%s: %d bytes, %v, %v", there, len(got), err, readErr)
+		}
+		if copied.Blocks > source.Blocks+8 { // the file system may need one for itself
+			t.Errorf("%s has %d blocks, and its source %d", there, copied.Blocks, source.Blocks)
+		}
+	}
+	for _, name := range []string{"large", "small", "empty"} {
+		far := t.TempDir()
+		copies(t, h, name, "HOST:"+far+"/there")
+		same(name, far+"/there")
+		copies(t, h, "HOST:"+far+"/there", "back")
+		same(name, h.Path("back"))
+		copies(t, h, "HOST:"+far+"/there", "HOST:"+far+"/again")
+		same(name, far+"/again")
+		for _, to := range []string{far + "/continued", h.Path("continued")} {
+			begun, _ := os.ReadFile(far + "/there")
+			if err := os.WriteFile(to+".qt.part", begun[:page], 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		copies(t, h, "--resume", name, "HOST:"+far+"/continued")
+		same(name, far+"/continued")
+		copies(t, h, "--resume", "HOST:"+far+"/there", "continued")
+		same(name, h.Path("continued"))
 	}
 }
 

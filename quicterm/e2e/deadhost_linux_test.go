@@ -47,7 +47,7 @@ func silentPort(t *testing.T) netip.AddrPort {
 
 // A host at which nothing answers is told within 6 s, whether it was reached before or not.
 func TestDeadHost(t *testing.T) {
-	s := newSSHHost(t)
+	s := newSSHHostAlone(t) // no other test takes the time that this one measures
 	s.Start()
 	s.Serve()
 	s.Write("known_hosts_ssh", s.Read("known_hosts_ssh")+"127.0.0.1 "+s.Read("host_key.pub"))

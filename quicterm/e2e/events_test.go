@@ -26,7 +26,7 @@ type told struct {
 	Number, Missing, Count   uint64
 	Client, Role, By, Text   string
 	CWD                      string
-	Cols, Rows               int
+	Cols, Rows, Port         int
 	Status                   *int
 	Seconds                  *float64
 }
@@ -36,6 +36,9 @@ func (e told) String() string {
 	s := e.Session + " " + e.Event
 	if e.Status != nil {
 		s += fmt.Sprint(" ", *e.Status)
+	}
+	if e.Port > 0 {
+		s += fmt.Sprint(" ", e.Port)
 	}
 	for _, more := range []string{e.CWD, e.Text} {
 		if more != "" {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +33,21 @@ func awaitForwards(t *testing.T, cmd *exec.Cmd, want string) {
 		}
 	}
 	t.Errorf("qt status has the forwards\n%swant\n%s", got, want)
+}
+
+// awaitSidePipe waits until the daemon has a side pipe beside a session, or none any more. It calls try before each look.
+func awaitSidePipe(t *testing.T, h *rig.Host, is bool, try func()) {
+	t.Helper()
+	for until := time.Now().Add(rig.Patience); ; time.Sleep(10 * time.Millisecond) {
+		try()
+		holders, _ := filepath.Glob(h.Path("run/*/" + strings.Repeat("[0-9a-f]", 32) + ".sock"))
+		if (len(holders) == 2) == is {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("a side pipe is not %v: %q", is, holders)
+		}
+	}
 }
 
 // ~+ adds and removes forwards in a session, and keys go to the program again after it. qt status counts what they move.
@@ -85,6 +102,23 @@ func TestForwardMenu(t *testing.T) {
 		}
 	}
 	wantAnswer(t, "one that is open", open, "!", "port:three!")
+	x.Send(fmt.Sprintf("~+-R 0:127.0.0.1:%d\r", echo))
+	x.Expect("the server listens at port")
+	x.Expect("Enter leaves")
+	x.Send("1\r\r")
+	x.Expect("Enter leaves")
+	awaitSidePipe(t, h, false, func() {})
+	spec := fmt.Sprintf("-L %d:127.0.0.1:%d\r", local, echo)
+	x.Send("~+" + spec + "\r")
+	x.Expect(" 1  -L ")
+	wantAnswer(t, "-L again", reach(t, "tcp", fmt.Sprintf("127.0.0.1:%d", local)), "four", "port:four")
+	awaitSidePipe(t, h, true, func() {})
+	awaitSidePipe(t, h, false, func() { // what is removed last finds whether connections have ended
+		x.Send("~+1\r" + spec + "1\r\r")
+		for range 4 {
+			x.Expect("Enter leaves")
+		}
+	})
 	x.Send("~+-L 1:")
 	x.Expect("-L 1:$")
 	x.Send("\x03") // leaves the menu

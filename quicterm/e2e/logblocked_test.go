@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,6 +41,16 @@ func TestLogBlocked(t *testing.T) {
 	h.Daemon.Stderr = w // Fd makes it blocking
 	if err := h.Daemon.Start(); err != nil {
 		t.Fatal(err)
+	}
+	for until := time.Now().Add(rig.Patience); ; time.Sleep(10 * time.Millisecond) { // until it listens
+		c, err := net.Dial("tcp", h.Addr.String())
+		if err == nil {
+			c.Close()
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatal(err)
+		}
 	}
 	x := h.Shell(h.Addr, "-s", "here")
 	x.Run("echo on''e", "one")

@@ -45,6 +45,10 @@ func entered(variable string) string {
 }
 
 func TestMain(m *testing.M) {
+	if os.Getenv(listenVariable) != "" {
+		listenInSession()
+		return
+	}
 	runMore()
 	os.Exit(func() int {
 		inside := entered(insideVariable)

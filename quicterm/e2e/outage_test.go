@@ -35,8 +35,8 @@ func TestOutage(t *testing.T) {
 		want += fmt.Sprintf("%d\r\n", n)
 	}
 	got := x.Expect(`(?s)typed.*5000\r\n`)[0]
-	// The client sets the title anywhere in the output.
-	title := regexp.MustCompile(`\x1b\[2[23];2t|\x1b\]2;[^\a\x1b]*(\a|\x1b\\)`)
+	// The client sets the title anywhere in the output, and marks what it draws as one update.
+	title := regexp.MustCompile(`\x1b\[2[23];2t|\x1b\]2;[^\a\x1b]*(\a|\x1b\\)|\x1b\[\?2026[hl]`)
 	if got = title.ReplaceAllString(got, ""); got != want {
 		t.Errorf("got %q", got)
 	}

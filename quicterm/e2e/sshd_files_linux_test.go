@@ -86,7 +86,7 @@ func TestSSHDFiles(t *testing.T) {
 	if got, err := os.ReadFile("/home/files-only/a"); string(got) != "content" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if out, err := copyAs("files-read").CombinedOutput(); exitStatus(t, err) != 1 || string(out) != "qt: a: permission denied\n" {
+	if out, err := copyAs("files-read").CombinedOutput(); exitStatus(t, err) != 1 || string(out) != "qt: 127.0.0.1:a: permission denied\n" {
 		t.Errorf("a login that may only read: %v, %s", err, out)
 	}
 }

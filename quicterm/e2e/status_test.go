@@ -138,6 +138,9 @@ type clientStatus struct {
 		Open     int    `json:"open"`
 		Sent     uint64 `json:"sent_bytes"`
 		Received uint64 `json:"received_bytes"`
+
+		Signatures int       `json:"signatures"`
+		Signed     time.Time `json:"signed"`
 	} `json:"forwards"`
 }
 

@@ -26,6 +26,7 @@ const (
 	PutRequest  = "put@quicterm"
 	GetRequest  = "get@quicterm"
 	HashRequest = "hash@quicterm"
+	HomeRequest = "home@quicterm"
 )
 
 // Types of packets, and codes of Status (draft-ietf-secsh-filexfer-02).

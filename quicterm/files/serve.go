@@ -42,7 +42,7 @@ func Serve(in io.Reader, out io.WriteCloser, readOnly bool) error {
 	s := &server{out: NewWriter(out), readOnly: readOnly, places: make(chan struct{}, maxRequests)}
 	defer s.work.Wait()
 	requests := NewReader(in, func(kind byte, _ uint32) bool { return kind == TypeExtended }, s.take)
-	options := []sftp.ServerOption{sftp.WithMaxTxPacket(maxRead)}
+	options := []sftp.ServerOption{sftp.WithMaxTxPacket(maxRead), sftp.WithAllocator()}
 	if readOnly {
 		options = append(options, sftp.ReadOnly())
 	}
@@ -69,6 +69,8 @@ func (s *server) take(packet []byte) bool {
 		serve = get
 	case HashRequest:
 		serve = hash
+	case HomeRequest:
+		serve = home
 	default:
 		return false
 	}
@@ -169,7 +171,8 @@ func (s *server) put(f *fields) ([]byte, error) {
 	return nil, PutIn(root, filepath.Base(name), a, content)
 }
 
-// PutIn writes a file that is there with all of its content, or not at all. It follows no link at the file's name.
+// PutIn writes a file that is there with all of its content, or not at all. Its zeros are holes. It follows no link at the
+// file's name.
 func PutIn(root *os.Root, name string, a Attributes, content []byte) (err error) {
 	part := PartOf(name)
 	create := func() (*os.File, error) { return root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, a.Mode) }
@@ -186,7 +189,16 @@ func PutIn(root *os.Root, name string, a Attributes, content []byte) (err error)
 			root.Remove(part)
 		}
 	}()
-	_, err = file.Write(content)
+	end := 0
+	for at, piece := range Data(content) {
+		if err == nil {
+			_, err = file.WriteAt(piece, at)
+		}
+		end = int(at) + len(piece)
+	}
+	if err == nil && end < len(content) { // zeros
+		err = file.Truncate(int64(len(content)))
+	}
 	if err == nil && a.Exact {
 		err = file.Chmod(a.Mode)
 	}
@@ -232,6 +244,14 @@ func HashRange(file io.ReaderAt, offset, size uint64) (h Hash, err error) {
 	h.Size = uint64(n)
 	sum.Sum(h.Sum[:0])
 	return h, err
+}
+
+// HomeOf returns a HomeRequest.
+func HomeOf(id uint32) []byte { return AppendString(Packet(TypeExtended, id), HomeRequest) }
+
+func home(*fields) ([]byte, error) {
+	dir, err := os.UserHomeDir()
+	return []byte(dir), err
 }
 
 // GetOf returns a GetRequest.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -33,7 +34,7 @@ func newPair(t *testing.T, rules permit.Rules) *pair {
 	up, down := newPipe(), newPipe()
 	p := &pair{t: t, served: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
-	go func() { p.served <- Serve(ctx, up, down, rules) }()
+	go func() { p.served <- Serve(ctx, up, down, rules, agentAt(t)) }()
 	var err error
 	if p.client, err = NewSession(down, up, true); err != nil {
 		t.Fatal(err)
@@ -49,6 +50,14 @@ func newPair(t *testing.T, rules permit.Rules) *pair {
 		cancel()
 	})
 	return p
+}
+
+// agentAt listens for agents in a directory of the test.
+func agentAt(t *testing.T) ListenAgent {
+	dir := t.TempDir()
+	return func(id wire.AgentID) (net.Listener, error) {
+		return net.Listen("unix", filepath.Join(dir, string(id[:1])))
+	}
 }
 
 // newPipe returns a pipe of the system: it has a buffer.
@@ -113,6 +122,22 @@ func listen(t *testing.T, f func(*net.TCPConn)) (port uint16) {
 		}
 	}()
 	return uint16(l.Addr().(*net.TCPAddr).Port)
+}
+
+// An agent is offered to a login that may, by an id that is whole.
+func TestOfferAgent(t *testing.T) {
+	id := bytes.Repeat([]byte{'a'}, 16)
+	p := newPair(t, permit.None())
+	p.wantRefusal(&wire.OfferAgent{Agent: id}, "an ssh agent is not permitted")
+	p = newPair(t, permit.Rules{NoDial: true, NoListen: true})
+	p.wantRefusal(&wire.OfferAgent{Agent: id[1:]}, "without an id")
+	p.wantRefusal(&wire.OfferAgent{Agent: make([]byte, 16)}, "without an id")
+	s, answer := p.ask(&wire.OfferAgent{Agent: id, ID: 3})
+	defer s.Reset()
+	if err := answer.Decode(new(wire.Done)); err != nil {
+		t.Error(err)
+	}
+	p.wantRefusal(&wire.OfferAgent{Agent: id}, "address already in use")
 }
 
 // Each way of a connection ends alone.
@@ -403,6 +428,82 @@ func TestListenersEnd(t *testing.T) {
 	p.served <- <-p.served
 	if _, err := os.Stat(socket); err == nil {
 		t.Error("the socket is left")
+	}
+}
+
+// A stream with UDP carries datagrams of any size both ways, and ends when nobody listens at the target, or a length is
+// too large.
+func TestDatagrams(t *testing.T) {
+	target, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	go func() {
+		buf := make([]byte, MaxDatagram)
+		for {
+			n, from, err := target.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			target.WriteTo(buf[:n], from)
+		}
+	}()
+	port := uint16(target.LocalAddr().(*net.UDPAddr).Port)
+	p := newPair(t, permit.Rules{Dials: []permit.List{{permit.Join("127.0.0.1", port)}}})
+	p.wantRefusal(&wire.Dial{Host: "127.0.0.1", Port: port + 1, UDP: true}, "is not permitted")
+	s, _ := p.ask(&wire.Dial{Host: "127.0.0.1", Port: port, UDP: true})
+	defer s.Reset()
+	for _, n := range []int{0, 1, 1500, 9000, MaxDatagram} { // macOS sends none above 9216
+		if n > 9000 && runtime.GOOS == "darwin" {
+			continue
+		}
+		b := bytes.Repeat([]byte{byte(n)}, LengthSize+n)
+		PutLength(b)
+		s.Write(b)
+		if got, err := ReadDatagram(s, nil); err != nil || !bytes.Equal(got, b[LengthSize:]) {
+			t.Errorf("%d bytes come back of %d: %v", len(got), n, err)
+		}
+	}
+	s.Write([]byte{0xff, 0xff})
+	if got, err := ReadDatagram(s, nil); err == nil {
+		t.Errorf("after a length of 65535: %d bytes", len(got))
+	}
+	if got, err := ReadDatagram(strings.NewReader("\xff\xe4"+strings.Repeat("x", 1<<16)), nil); err != errDatagram {
+		t.Errorf("a length of %d is read as %d bytes: %v", MaxDatagram+1, len(got), err)
+	}
+
+	target.Close()
+	s, _ = p.ask(&wire.Dial{Host: "127.0.0.1", Port: port, UDP: true})
+	s.Write([]byte{0, 1, 'x'})
+	if got, err := ReadDatagram(s, nil); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("nobody listens, and the stream brings %q, %v", got, err)
+	}
+}
+
+// Flows of datagrams have a bound of their own, as their buffers do not count for the windows. One that ends makes room.
+func TestFlowsAreBounded(t *testing.T) {
+	p := newPair(t, permit.Rules{Dials: []permit.List{{permit.Join("127.0.0.1", 9)}}})
+	dial := &wire.Dial{Host: "127.0.0.1", Port: 9, UDP: true}
+	var first *Stream
+	for range maxFlows {
+		s, _ := p.ask(dial)
+		defer s.Reset()
+		if first == nil {
+			first = s
+		}
+	}
+	p.wantRefusal(dial, "too many flows")
+	first.Reset()
+	for until := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		s, m := p.ask(dial)
+		s.Reset()
+		if m.Decode(new(wire.Done)) == nil {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatal("a flow that has ended keeps its place")
+		}
 	}
 }
 

@@ -1,10 +1,12 @@
 package forward
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A Conn is a connection of which each way can be closed alone, by TCP or a unix socket.
@@ -74,6 +76,24 @@ func move(w io.Writer, r io.Reader, count *atomic.Uint64, failed func()) error {
 			return err
 		case got == len(buf) && len(buf) < largeBuffer:
 			buf = make([]byte, largeBuffer)
+		}
+	}
+}
+
+// AcceptPause is the time before a listener is tried again after an error, for instance if descriptors run out.
+const AcceptPause = 100 * time.Millisecond
+
+// Accept calls take with each connection to a listener, until that is closed.
+func Accept(l net.Listener, take func(Conn)) {
+	for {
+		c, err := l.Accept()
+		switch {
+		case err == nil:
+			take(c.(Conn))
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			time.Sleep(AcceptPause)
 		}
 	}
 }

@@ -55,6 +55,7 @@ func newMeter(r io.Reader, client bool) *meter {
 const (
 	headerSize = 12
 	typeData   = 0
+	typeWindow = 1
 	flagSYN    = 1
 )
 
@@ -179,12 +180,30 @@ func (m *meter) accept(of *yamux.Stream) *Stream {
 }
 
 func (m *meter) streamLocked(of *yamux.Stream) *Stream {
-	s := &Stream{Stream: of, meter: m}
+	s := &Stream{Stream: of, meter: m, window: firstWindow}
 	if u, known := m.unread[of.StreamID()]; known {
 		u.stream = s
 		m.unread[of.StreamID()] = u
 	}
 	return s
+}
+
+// sends returns what to send in place of a frame of yamux. When yamux doubles a window, it tells by how much, but not of
+// the half that was read since it told last, at least, and of which it tells only otherwise. The other end would then
+// have to wait for a round trip each time that it has sent half a window.
+func (m *meter) sends(frame []byte) []byte {
+	if len(frame) != headerSize || frame[1] != typeWindow || binary.BigEndian.Uint16(frame[2:]) != 0 {
+		return frame
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.unread[binary.BigEndian.Uint32(frame[4:])].stream
+	grown := binary.BigEndian.Uint32(frame[8:])
+	if s == nil || int(grown) != s.window { // otherwise it is less: a read takes much less than half a window
+		return frame
+	}
+	s.window *= 2
+	return binary.BigEndian.AppendUint32(slices.Clone(frame[:8]), grown+grown/2)
 }
 
 // join says which connection takes the bytes of a stream.

@@ -49,7 +49,10 @@ type Session struct {
 type Stream struct {
 	*yamux.Stream
 	meter *meter
-	conn  Conn // that takes its bytes, guarded by meter.mu; nil if there is none yet
+
+	// Guarded by meter.mu.
+	conn   Conn // that takes its bytes; nil if there is none yet
+	window int  // how much of it this end takes
 }
 
 // NewSession returns an end of a side pipe that reads and writes in order and without loss. Close closes both. One of
@@ -95,6 +98,9 @@ func (s *Session) Accept() (*Stream, error) {
 	return s.meter.accept(stream), nil
 }
 
+// Unused reports whether there is no stream.
+func (s *Session) Unused() bool { return s.mux.NumStreams() == 0 }
+
 // Ended is closed when the session has ended.
 func (s *Session) Ended() <-chan struct{} { return s.mux.CloseChan() }
 
@@ -128,7 +134,8 @@ type conn struct {
 	w io.WriteCloser
 }
 
-func (c *conn) Write(b []byte) (int, error) { return c.w.Write(b) }
+// Write is called with a frame at a time.
+func (c *conn) Write(b []byte) (int, error) { return c.w.Write(c.meter.sends(b)) }
 
 func (c *conn) Close() error {
 	c.meter.end()

@@ -3,6 +3,7 @@ package forward
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -25,8 +26,8 @@ const (
 	// maxListeners bounds the listeners of a side pipe. Each may have an address of IPv4 and one of IPv6.
 	maxListeners = 256
 
-	// acceptPause is the time before a listener accepts again after an error, for instance for want of descriptors.
-	acceptPause = 100 * time.Millisecond
+	// maxFlows bounds the flows of datagrams of a side pipe: each has buffers of 128 KiB, which the windows do not count.
+	maxFlows = 512
 )
 
 // A server is the server's end of a side pipe.
@@ -34,13 +35,18 @@ type server struct {
 	life    context.Context
 	session *Session
 	rules   permit.Rules
+	agent   ListenAgent
 	work    sync.WaitGroup
 	places  chan struct{} // of listeners
+	flows   chan struct{} // places of flows of datagrams
 }
+
+// A ListenAgent listens where the sessions of a client look for its ssh agent.
+type ListenAgent func(wire.AgentID) (net.Listener, error)
 
 // Serve does what the client at a side pipe asks for, as far as the rules permit it, until the client or the context
 // ends. When it returns, it listens nowhere any more.
-func Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser, rules permit.Rules) error {
+func Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser, rules permit.Rules, agent ListenAgent) error {
 	session, err := NewSession(r, w, false)
 	if err != nil {
 		return err
@@ -48,7 +54,10 @@ func Serve(ctx context.Context, r io.ReadCloser, w io.WriteCloser, rules permit.
 	defer context.AfterFunc(ctx, session.Close)()
 	life, end := context.WithCancel(ctx)
 	defer end()
-	s := &server{life: life, session: session, rules: rules, places: make(chan struct{}, maxListeners)}
+	s := &server{
+		life: life, session: session, rules: rules, agent: agent,
+		places: make(chan struct{}, maxListeners), flows: make(chan struct{}, maxFlows),
+	}
 	for {
 		stream, err := session.Accept()
 		if err != nil {
@@ -69,11 +78,14 @@ func (s *server) serve(stream *Stream) {
 	}
 	var dial wire.Dial
 	var listen wire.Listen
+	var offer wire.OfferAgent
 	switch {
 	case m.Decode(&dial) == nil:
 		s.dial(stream, &dial)
 	case m.Decode(&listen) == nil:
 		s.listen(stream, &listen)
+	case m.Decode(&offer) == nil:
+		s.offerAgent(stream, &offer)
 	default:
 		refuse(stream, errors.New("the server does not know what is asked for: it may be older than this client"))
 	}
@@ -91,6 +103,21 @@ func (s *server) dial(stream *Stream, req *wire.Dial) {
 		network, address, err = "unix", req.Path, s.rules.Socket(false, req.Path)
 	} else {
 		err = s.rules.Dial(req.Host, req.Port)
+		switch {
+		case req.UDP && req.Host == "localhost": // nothing says at which address of it a server listens: most do at this one
+			network = "udp4"
+		case req.UDP:
+			network = "udp"
+		}
+	}
+	udp := req.UDP && req.Path == ""
+	if udp && err == nil {
+		select {
+		case s.flows <- struct{}{}:
+			defer func() { <-s.flows }()
+		default:
+			err = fmt.Errorf("too many flows of datagrams: %d at most", maxFlows)
+		}
 	}
 	var c net.Conn
 	if err == nil {
@@ -105,10 +132,45 @@ func (s *server) dial(stream *Stream, req *wire.Dial) {
 		c.Close()
 		return
 	}
+	if udp {
+		joinDatagrams(stream, c)
+		return
+	}
 	Join(stream, c.(Conn), new(Counts), nil)
 }
 
 func (s *server) listen(stream *Stream, req *wire.Listen) {
+	s.accepting(stream, req.ID, func() ([]net.Listener, wire.Body, error) {
+		listeners, err := s.open(req)
+		answer := new(wire.Listening)
+		for _, l := range listeners {
+			if t, ok := l.Addr().(*net.TCPAddr); ok {
+				answer.Port, answer.Loopback = uint16(t.Port), t.IP.IsLoopback()
+			}
+		}
+		return listeners, answer, err
+	})
+}
+
+func (s *server) offerAgent(stream *Stream, req *wire.OfferAgent) {
+	s.accepting(stream, req.ID, func() ([]net.Listener, wire.Body, error) {
+		id := wire.ParseAgentID(req.Agent)
+		if err := s.rules.Agent(); err != nil {
+			return nil, nil, err
+		}
+		if id == (wire.AgentID{}) {
+			return nil, nil, errors.New("an agent without an id")
+		}
+		l, err := s.agent(id)
+		if err != nil {
+			return nil, nil, err
+		}
+		return []net.Listener{l}, &wire.Done{}, nil
+	})
+}
+
+// accepting opens listeners, answers, and accepts what connects to them until the stream ends.
+func (s *server) accepting(stream *Stream, id uint32, open func() ([]net.Listener, wire.Body, error)) {
 	select {
 	case s.places <- struct{}{}:
 		defer func() { <-s.places }()
@@ -116,24 +178,20 @@ func (s *server) listen(stream *Stream, req *wire.Listen) {
 		refuse(stream, errors.New("there are too many listeners"))
 		return
 	}
-	listeners, err := s.open(req)
+	listeners, answer, err := open()
 	if err != nil {
 		refuse(stream, err)
 		return
 	}
-	answer := new(wire.Listening)
 	for _, l := range listeners {
 		defer l.Close()
-		if t, ok := l.Addr().(*net.TCPAddr); ok {
-			answer.Port, answer.Loopback = uint16(t.Port), t.IP.IsLoopback()
-		}
 	}
 	if wire.Send(stream, answer) != nil {
 		stream.Reset()
 		return
 	}
 	for _, l := range listeners {
-		s.work.Go(func() { s.accept(l, req.ID) })
+		s.work.Go(func() { s.accept(l, id) })
 	}
 	io.Copy(io.Discard, stream) // the listener ends with it
 	stream.Reset()
@@ -177,19 +235,11 @@ func (s *server) openSocket(path string) (net.Listener, error) {
 
 // accept opens a stream for each connection to a listener, until that is closed.
 func (s *server) accept(l net.Listener, id uint32) {
-	for {
-		c, err := l.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			time.Sleep(acceptPause)
-			continue
-		}
+	Accept(l, func(c Conn) {
 		stream, err := s.session.Open(s.life)
 		if err != nil {
 			Abort(c)
-			continue
+			return
 		}
 		s.work.Go(func() {
 			if wire.Send(stream, &wire.Accepted{ID: id}) != nil {
@@ -197,9 +247,9 @@ func (s *server) accept(l net.Listener, id uint32) {
 				Abort(c)
 				return
 			}
-			Join(stream, c.(Conn), new(Counts), nil)
+			Join(stream, c, new(Counts), nil)
 		})
-	}
+	})
 }
 
 // Reason returns what is wrong with an address, without the names of system calls.

@@ -44,23 +44,15 @@ func (h *Holder) activityLocked() *wire.Activity {
 	h.gate.Unlock()
 	name, started := h.program.Foreground()
 	h.gate.Lock()
-	a := &wire.Activity{Program: name, Since: seconds(started)}
+	a := &wire.Activity{Program: name, Since: max(started.Unix(), 0)} // 0 if it is not known
 	t.lookLocked(now)
 	switch p := &t.progress; {
 	case t.promptLocked():
-		a.Waits, a.Since = wire.WaitsPrompt, seconds(p.last)
+		a.Waits, a.Since = wire.WaitsPrompt, max(p.last.Unix(), 0)
 	case p.reads:
-		a.Waits, a.Since = wire.WaitsInput, seconds(p.last)
+		a.Waits, a.Since = wire.WaitsInput, max(p.last.Unix(), 0)
 	case runtime.GOOS == "linux": // elsewhere, the system does not tell
 		a.Waits = wire.WaitsNothing
 	}
 	return a
-}
-
-// seconds returns a Unix time, or 0 for no time.
-func seconds(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.Unix()
 }

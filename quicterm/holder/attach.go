@@ -101,7 +101,8 @@ func (h *Holder) attachLocked(
 		if refusal := h.refusalLocked(a); refusal != nil {
 			return refusal, nil, nil
 		}
-		a.login = loginOf(open)
+		a.login, a.agent = loginOf(open), wire.ParseAgentID(req.Agent)
+		h.offerAgentLocked()
 		return a.answer, func(c carrier.Carrier) { h.carry(a, c, false) }, nil
 	}
 	secret, err := auth.NewSecret()
@@ -131,12 +132,13 @@ func (h *Holder) attachLocked(
 		h.displacedLocked(before, a.client)
 	}
 	h.clients.forgetLost()
+	h.offerAgentLocked()
 	if a.role == roleWriter {
 		h.presenceChangedLocked()
 	}
 	if a.role.writes() {
 		if h.launch.PTY && (a.role == roleWriter || req.Own) {
-			h.ownership.take(a.number)
+			h.ownership.Take(a.number)
 		}
 		h.fitTerminalLocked()
 	}
@@ -175,11 +177,11 @@ func (h *Holder) attachLocked(
 		Live:    live,
 		Trim:    begin.trim,
 		Unseen:  begin.unseen,
-		Size:    h.ownership.size,
+		Size:    h.ownership.Size,
 		Role:    req.Role,
 
 		Number: a.number,
-		Owner:  h.ownership.owner,
+		Owner:  h.ownership.Owner,
 		Events: a.follows,
 		Again:  again,
 

@@ -39,6 +39,8 @@ type attachment struct {
 	announced bool              // the writers know of it
 	size      wire.Size         // of its terminal
 	takenAt   uint64            // value of clients.taken when its last input was taken
+	typedAt   uint64            // the same, of what a person typed in it
+	agent     wire.AgentID      // that it offers, or zero
 	entry     session.Delivered // that waits for its turn or is typed: what is behind it waits too
 	instance  wire.InstanceID
 	client    string         // account@address
@@ -59,6 +61,7 @@ type attachment struct {
 	records   bool              // it is not waited for, and output is kept for it
 	follows   bool              // it gets the events in place of the output
 	notified  bool              // it is told when the program waits
+	forwards  bool              // it may forward connections to what listens on this machine
 	guest     bool              // it has a share: what it types is all that counts of it
 	until     int64             // when that ends, in Unix seconds
 	told      bool              // those that follow know that it is there
@@ -90,6 +93,11 @@ func (a *attachment) connected() bool { return a.driver.Carriers() > 0 }
 // attached is about to have one, and one that moves to another network comes back.
 func (a *attachment) away(now time.Time) bool {
 	return !a.connected() && now.Sub(a.left) >= awayGrace
+}
+
+// keepsAgent reports whether a client is connected, or was less than agentGrace ago.
+func (a *attachment) keepsAgent() bool {
+	return a.connected() || a.left.After(a.since) && time.Since(a.left) < agentGrace
 }
 
 // close closes all carriers, also those to come.

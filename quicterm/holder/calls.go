@@ -3,7 +3,6 @@
 package holder
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/holder/push"
@@ -45,26 +44,17 @@ func (c *calls) askedLocked(a *attachment, open *wire.Open, n *wire.Notify) {
 	}
 }
 
-// typedLocked records that a client has typed, unless it is a program.
+// typedLocked records that a client has typed, whose agent is that of the session then, unless it is a program.
 func (c *calls) typedLocked(a *attachment, d session.Delivered) {
 	if d.Gap == nil && d.Type == wire.Stdin && !a.isProgram() {
-		c.typist, c.typedAt = a, time.Now()
+		c.typist, c.typedAt, a.typedAt = a, time.Now(), c.h.clients.taken
+		c.h.offerAgentLocked()
 	}
 }
 
 // happenedLocked records an event that people may have to be told of.
 func (c *calls) happenedLocked(e wire.Event) {
-	text := ""
-	switch {
-	case e.Kind == wire.EventWaits:
-		text = "waits for input"
-	case e.Kind == wire.EventBell:
-		text = "rings"
-	case e.Kind == wire.EventExited && *e.Status != 0:
-		text = fmt.Sprintf("has ended with status %d", *e.Status)
-	case e.Kind == wire.EventExited:
-		text = "has ended"
-	}
+	text := push.Text(e)
 	if text == "" || c.h.life.over || !c.h.launch.PTY || !c.wantedLocked() {
 		return
 	}

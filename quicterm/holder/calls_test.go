@@ -118,10 +118,62 @@ func (s *street) wantSent(why string, want ...string) {
 	s.sent = nil
 }
 
-func waitsTold(c *client) int {
+func waitsTold(c *client) int { return told(c, wire.NoticeWaits) }
+
+func told(c *client, code byte) int {
 	c.gate.Lock()
 	defer c.gate.Unlock()
-	return len(slices.DeleteFunc(slices.Clone(c.notices), func(n session.Notice) bool { return n.Code != wire.NoticeWaits }))
+	return len(slices.DeleteFunc(slices.Clone(c.notices), func(n session.Notice) bool { return n.Code != code }))
+}
+
+// A file is offered to the client at which a person types, to another one if that is away, and never to a guest.
+func TestOfferFile(t *testing.T) {
+	onStreet(t, func(s *street) {
+		offer := func() wire.Message {
+			t.Helper()
+			m, _ := s.world.ask(&wire.Open{}, &wire.OfferFile{ID: 1, Size: 2, Name: "a"})
+			synctest.Wait()
+			return m
+		}
+		desk := s.attach("desk")
+		phone := s.visit(wire.Open{Client: "phone"}, nil)
+		guest := s.visit(wire.Open{Client: "guest", Guest: &wire.Guest{Types: true, Until: 1 << 40}}, nil)
+		wantTold := func(why string, counts ...int) {
+			t.Helper()
+			for i, c := range []*client{desk, phone, guest} {
+				if n := told(c, wire.NoticeFile); n != counts[i] {
+					t.Errorf("%s: client %d was told %d times, want %d", why, i, n, counts[i])
+				}
+			}
+		}
+		for _, c := range []*client{desk, phone, desk, guest} {
+			time.Sleep(time.Second)
+			c.write("x")
+		}
+		phone.write("x")
+		time.Sleep(time.Second)
+		s.want("an offer", offer(), new(wire.Done))
+		wantTold("the phone types", 0, 1, 0)
+		phone.hangUp()
+		guest.write("x")
+		time.Sleep(time.Second)
+		s.want("an offer", offer(), new(wire.Done))
+		wantTold("a guest types", 1, 1, 0)
+		desk.hangUp()
+		s.want("only a guest is there", offer(), new(wire.Error))
+		wantTold("only a guest is there", 1, 1, 0)
+
+		// For a moment, one that was displaced is connected still.
+		desk.resume()
+		desk.write("x")
+		time.Sleep(time.Second)
+		taker := s.attach("taker")
+		s.want("an offer", offer(), new(wire.Done))
+		wantTold("the desk was displaced", 1, 1, 0)
+		if n := told(taker, wire.NoticeFile); n != 1 {
+			t.Errorf("the one that displaced it was told %d times", n)
+		}
+	})
 }
 
 // A device is told what a session wants from its person while its page is gone, and nothing that it has seen.

@@ -36,6 +36,8 @@ func (h *Holder) newAttachment(open *wire.Open, req *wire.Attach, secret []byte,
 		records:  req.Whole && req.Role.ReadOnly() && !req.Events,
 		follows:  req.Events,
 		guest:    open.Guest != nil,
+		forwards: open.Forwards,
+		agent:    wire.ParseAgentID(req.Agent),
 		verifier: auth.NewVerifier(secret),
 	}
 	if h.launch.PTY && !a.follows && req.Replay.Kind == wire.ReplayScreen {

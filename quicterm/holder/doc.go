@@ -14,7 +14,7 @@
 //     or for which the ring has lost output, gets the screen as it is. What goes wrong there costs no
 //     output.
 //   - The ring shrinks when the machine is short of memory, the oldest output of a terminal
-//     first (pressure.go).
+//     first (pressure.go, fit).
 //   - There is one writer, and those that share its role. Another client takes their place only by
 //     Attach. Clients that watch change nothing (members.go tells the writers of them).
 //   - A session ends when its program has and a client knows, when a limit (detached_ttl,
@@ -30,6 +30,7 @@
 //	|        |                                      gate  \--> emulator
 //	|        | stdin           inputLoop <------- endpoint <-- driver, per carrier <--
 //	+--------+
+//	   SSH_AUTH_SOCK: package agent, which is told whose agent is behind it
 //	   end: programLoop       presence: limitLoop      daemons: Serve, one per connection
 //	   modes of the terminal, progress of the program: hints.loop
 //

@@ -51,6 +51,7 @@ func (e *emulator) drawAll() {
 		} else {
 			e.h.events.heard = max(e.h.events.heard, next)
 			e.h.events.drawnLocked(e.screen.Title(), e.screen.DirectoryURI())
+			e.h.ports.lookLaterLocked()
 			e.h.answerLocked(e.h.events.hearing.Answers())
 		}
 		if ended {

@@ -3,7 +3,6 @@
 package holder
 
 import (
-	"bytes"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/holder/events"
@@ -83,35 +82,6 @@ func (p *happenings) fromLocked(from uint64) (b beginning) {
 	return b
 }
 
-// tellsQuickly reports whether some output, which is not much, may be of a kind that is told: it is drawn at once.
-func tellsQuickly(b []byte) bool {
-	if len(b) > maxPrompt {
-		return false
-	}
-	if bytes.IndexByte(b, '\a') >= 0 || asks(b) {
-		return true
-	}
-	for { // ESC is more frequent
-		i := bytes.IndexByte(b, ']')
-		if i < 0 {
-			return false
-		}
-		if i > 0 && b[i-1] == 0x1b {
-			return true
-		}
-		b = b[i+1:]
-	}
-}
-
-// asks reports whether some output may end with a query, for whose answer the program waits.
-func asks(b []byte) bool {
-	i := bytes.LastIndexByte(b, 0x1b)
-	return i >= 0 && (b[len(b)-1] == 'n' || b[len(b)-1] == 'c')
-}
-
-// maxPrompt is more than a shell prints at once for a prompt with its marks.
-const maxPrompt = 1 << 10
-
 // drawnLocked tells what was heard in the output that was drawn, and what the screen knows then.
 func (p *happenings) drawnLocked(title, directory string) {
 	for _, e := range p.hearing.Take() {
@@ -141,9 +111,6 @@ func (p *happenings) tellTitleLocked() {
 		})
 	}
 }
-
-// enters reports whether input ends a line or may stop a program.
-func enters(b []byte) bool { return bytes.ContainsAny(b, "\r\n\x03\x04\x1a") }
 
 // tellClientLocked tells that a client has come, or has gone.
 func (p *happenings) tellClientLocked(a *attachment, came bool, why string) {

@@ -34,7 +34,7 @@ func (c *client) happened() (list []string) {
 	c.gate.Lock()
 	defer c.gate.Unlock()
 	kinds := []string{"", "attached", "detached", "displaced", "resized", "title", "cwd", "began", "ended", "bell", "notification",
-		"prompt", "waits", "silent", "exited", "omitted"}
+		"prompt", "waits", "silent", "exited", "omitted", "port-opened", "port-closed"}
 	for _, d := range c.frames {
 		switch {
 		case d.Gap != nil:
@@ -47,6 +47,9 @@ func (c *client) happened() (list []string) {
 				c.w.t.Error(err)
 			}
 			text := fmt.Sprintf("%d %s", d.Seq, kinds[e.Kind])
+			if e.Port > 0 {
+				text += fmt.Sprintf(" %d", e.Port)
+			}
 			for _, more := range []string{e.Client, e.By, e.Text} {
 				if more != "" {
 					text += " " + more

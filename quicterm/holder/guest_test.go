@@ -29,7 +29,7 @@ func TestGuestOfSession(t *testing.T) {
 		for _, types := range []bool{false, true} {
 			for _, req := range []wire.Body{
 				&wire.Kill{}, &wire.Clear{}, &wire.Rename{Name: "x"}, &wire.Inspect{}, &wire.Revoke{All: true}, &wire.End{},
-				&wire.Appeared{},
+				&wire.Appeared{}, &wire.OfferFile{},
 				&wire.Attach{PTY: true, Mode: wire.ModeAttach}, &wire.Attach{PTY: true, Role: wire.RolePeek},
 				&wire.Attach{PTY: true, Role: wire.RolePeek + 1},
 			} {
@@ -61,8 +61,8 @@ func TestGuestOfSession(t *testing.T) {
 				if a.records || a.lines != 0 || !a.takesSnapshots || !a.skips || a.size != (wire.Size{}) || h.life.hungUp {
 					t.Errorf("a guest in role %v: %+v", role, a)
 				}
-				if h.ownership.size != (wire.Size{Cols: 80, Rows: 24}) || h.ownership.owner == a.number {
-					t.Errorf("a guest changes the size to %v", h.ownership.size)
+				if h.ownership.Size != (wire.Size{Cols: 80, Rows: 24}) || h.ownership.Owner == a.number {
+					t.Errorf("a guest changes the size to %v", h.ownership.Size)
 				}
 			})
 		}

@@ -3,10 +3,10 @@
 package holder
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/holder/typing"
 	"github.com/quicterm/quicterm/quicterm/session"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -147,7 +147,7 @@ func (t *hints) gaveLocked(now time.Time, w *attachment, d session.Delivered, ou
 	}
 	w.hinting.input = d.After() - 1
 	w.hinting.gave(now, d.After()-1)
-	t.plain, t.givenAt = plain(d.Payload), now
+	t.plain, t.givenAt = typing.Plain(d.Payload), now
 	if !t.plain {
 		t.awaitSilenceLocked(now)
 	}
@@ -155,11 +155,6 @@ func (t *hints) gaveLocked(now time.Time, w *attachment, d session.Delivered, ou
 		t.effectAt = now.Add(t.effectTimeLocked(now))
 	}
 	t.awaitHintLocked(now)
-}
-
-// plain reports whether input is keys that start no program.
-func plain(b []byte) bool {
-	return !bytes.ContainsFunc(b, func(r rune) bool { return r < ' ' })
 }
 
 func (w *hinting) gave(now time.Time, frame uint64) {

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/holder/description"
 	"github.com/quicterm/quicterm/quicterm/holder/persist"
+	"github.com/quicterm/quicterm/quicterm/holder/sizing"
 	"github.com/quicterm/quicterm/quicterm/holder/typing"
 	"github.com/quicterm/quicterm/quicterm/machine/floodlog"
 	"github.com/quicterm/quicterm/quicterm/session/gate"
@@ -31,7 +33,7 @@ type Holder struct {
 	ring      *buffer.Ring // the log of the program's output
 	answers   []byte       // to the program's queries, for its input
 	clients   clients
-	ownership ownership
+	ownership sizing.Ownership
 	reading   reading
 	pressure  pressure
 	emulator  emulator
@@ -40,7 +42,13 @@ type Holder struct {
 	life      lifetime
 	events    happenings
 	calls     calls
+	ports     ports
 	keeper    *persist.Keeper // nil if nothing is kept on disk
+
+	description *description.Folder // of the terminal, or nil
+
+	// offer makes an ssh agent that of the session, or none with zeros. It is nil if the session has no SSH_AUTH_SOCK.
+	offer func(wire.AgentID)
 
 	denials *floodlog.Log // of resumes: who knows the session's id can cause any number of them
 
@@ -70,12 +78,13 @@ func New(launch wire.Launch, p Program, log *slog.Logger) *Holder {
 	}
 	h.events = newHappenings(h)
 	h.calls = newCalls(h)
+	h.ports.h = h
 	h.hints = newHints(h, now)
 	h.keeper = newKeeper(h)
 	h.emulator = newEmulator(h)
 	h.pressure = newPressure(h)
 	if launch.PTY {
-		h.ownership = ownership{owner: 1, size: launch.Size}
+		h.ownership = sizing.Ownership{Owner: 1, Size: launch.Size}
 		h.logLocked(wire.Resize, h.sizingLocked().Append(nil))
 		// ^C and ^\ are typed
 		h.life.requested[syscall.SIGINT], h.life.requested[syscall.SIGQUIT] = true, true

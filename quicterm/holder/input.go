@@ -63,7 +63,7 @@ func (h *Holder) inputLoop() {
 
 // typedLocked records what was typed, after which the program may wait for a person again.
 func (h *Holder) typedLocked(b []byte) {
-	if h.launch.PTY && enters(b) {
+	if h.launch.PTY && typing.Enters(b) {
 		h.hints.stirredLocked(time.Now(), h.events.still.Entered)
 	}
 }
@@ -184,7 +184,7 @@ func (h *Holder) handleUrgentLocked(a *attachment, f buffer.Frame) {
 	case wire.Take:
 		if size, err := wire.ParseSize(f.Payload); err == nil && a.role.writes() {
 			a.size = size
-			h.ownership.take(a.number)
+			h.ownership.Take(a.number)
 			h.fitTerminalLocked()
 		}
 	case wire.Signal:

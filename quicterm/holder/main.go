@@ -11,13 +11,12 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/quicterm/quicterm/quicterm/holder/agent"
+	"github.com/quicterm/quicterm/quicterm/holder/description"
 	"github.com/quicterm/quicterm/quicterm/holder/persist"
 	"github.com/quicterm/quicterm/quicterm/holder/program"
 	"github.com/quicterm/quicterm/quicterm/holder/socket"
@@ -47,7 +46,7 @@ func Main(log *slog.Logger, software, login string) error {
 	if login != "" {
 		opened, err = pam.Adopt(login, log)
 	}
-	launch, readErr := readLaunch()
+	launch, readErr := spawn.ReadLaunch()
 	err = cmp.Or(err, readErr)
 	switch {
 	case err != nil:
@@ -58,8 +57,9 @@ func Main(log *slog.Logger, software, login string) error {
 	}
 	var h *Holder
 	var s *socket.Socket
+	var ofClients *agent.Agent
 	if err == nil {
-		h, s, err = begin(launch, opened, log)
+		h, s, ofClients, err = begin(launch, opened, log)
 	}
 	if err != nil {
 		return errors.Join(err, wire.Send(reply, &wire.Error{Text: err.Error()}))
@@ -75,8 +75,13 @@ func Main(log *slog.Logger, software, login string) error {
 	reply.Close()
 	var wg sync.WaitGroup
 	wg.Go(func() { h.Serve(s) })
+	if ofClients != nil {
+		wg.Go(ofClients.Serve)
+		wg.Go(func() { h.keep(ofClients.Socket.Restore) })
+	}
 	h.Run()
 	s.Close()
+	ofClients.Close()
 	wg.Wait()
 	h.Forget() // while this process lives, the record counts as that of a session that lives
 	h.calls.sender.Wait()
@@ -86,27 +91,14 @@ func Main(log *slog.Logger, software, login string) error {
 // OpenLogin is the main function of a process of root that becomes a holder: see [pam.Open]. It returns
 // only on errors, which the daemon is told.
 func OpenLogin(args []string) error {
-	CloseInherited(spawn.SocketFD + 1)
+	spawn.CloseInherited(spawn.SocketFD + 1)
 	err := pam.Open(args, spawn.ReplyFD, spawn.SocketFD)
 	return errors.Join(err, wire.Send(os.NewFile(spawn.ReplyFD, "reply"), &wire.Error{Text: err.Error()}))
 }
 
-func readLaunch() (*wire.Launch, error) {
-	syscall.CloseOnExec(spawn.ReplyFD)
-	launch := new(wire.Launch)
-	m, err := wire.Read(os.Stdin, wire.MaxMessage)
-	if err == nil {
-		err = m.Decode(launch)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read launch: %w", err)
-	}
-	return launch, nil
-}
-
 // replyTask does what this process was started for, and ends.
 func replyTask(reply *os.File, do func() (wire.Body, error)) error {
-	CloseInherited(spawn.ReplyFD + 1)
+	spawn.CloseInherited(spawn.ReplyFD + 1)
 	answer, err := do()
 	if err != nil {
 		answer = &wire.Error{Text: err.Error()}
@@ -132,72 +124,57 @@ func (h *Holder) keepOnTerm() {
 	}()
 }
 
-func begin(launch *wire.Launch, login *pam.Session, log *slog.Logger) (*Holder, *socket.Socket, error) {
-	s, err := openSocket(launch)
+// begin starts the program. The agent is nil if it has none.
+func begin(
+	launch *wire.Launch, login *pam.Session, log *slog.Logger,
+) (h *Holder, s *socket.Socket, ofClients *agent.Agent, err error) {
+	s, err = spawn.OpenSocket(launch)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make socket: %w", err)
+		return nil, nil, nil, fmt.Errorf("make socket: %w", err)
 	}
-	if err = freeStdin(); err != nil {
+	launch.Env = append(launch.Env, wire.SocketVariable+"="+s.Path())
+	if err = spawn.FreeStdin(); err != nil {
 		err = fmt.Errorf("free standard input: %w", err)
 	} else if login != nil {
 		err = login.Await(time.Now().Add(loginTime))
 	}
+	var described *description.Folder
+	if err == nil {
+		var unusable error
+		if described, unusable = description.Provide(launch); unusable != nil {
+			log.Warn("the client's description of its terminal cannot be used", "error", unusable)
+		}
+	}
 	var p *program.Process
 	if launch.Side != 0 && err == nil {
 		launch.Path, err = spawn.Executable()
+		launch.Env = append(launch.Env, agent.BaseVariable+"="+launch.Base)
+	}
+	if launch.Agent && err == nil {
+		var noAgent error
+		if ofClients, noAgent = agent.Listen(rundir.Base(launch.Base), launch.ID); noAgent != nil {
+			log.Warn("session has no ssh agent", "error", noAgent)
+		} else {
+			launch.Env = append(launch.Env, "SSH_AUTH_SOCK="+ofClients.Path)
+		}
 	}
 	if err == nil {
 		p, err = program.Start(launch, login)
 	}
 	if err != nil {
+		described.Remove()
 		s.Close()
-		return nil, nil, err
+		ofClients.Close()
+		return nil, nil, nil, err
 	}
-	h := New(*launch, p, log)
+	h = New(*launch, p, log)
+	if ofClients != nil {
+		h.offer = ofClients.Offer
+	}
+	h.description = described
 	// A limit for when the collector falls behind, well above what the ring and the usual
 	// garbage take.
 	debug.SetMemoryLimit(int64(launch.Buffer)*3/2 + 64<<20)
 	h.FitMemory(memory.Read)
-	return h, s, nil
-}
-
-// openSocket makes the socket, or takes over the one that the daemon has bound.
-func openSocket(launch *wire.Launch) (*socket.Socket, error) {
-	base, name := rundir.Base(launch.Base), socket.Name(launch.ID)
-	if launch.Socket == "" {
-		CloseInherited(spawn.ReplyFD + 1)
-		return socket.Listen(base, name)
-	}
-	syscall.CloseOnExec(spawn.SocketFD)
-	CloseInherited(spawn.SocketFD + 1)
-	return socket.Adopt(base, name, os.NewFile(spawn.SocketFD, launch.Socket), launch.Socket)
-}
-
-// freeStdin replaces standard input, on which the launch came, by the null device.
-func freeStdin() error {
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return err
-	}
-	defer null.Close()
-	return dup2(int(null.Fd()), 0)
-}
-
-// CloseInherited closes the descriptors from first on that this process inherited: locks
-// and pipes whose end other processes wait for, and which the program must not have. Go
-// opens all its own with close-on-exec, so those without it were inherited.
-func CloseInherited(first int) {
-	entries, err := os.ReadDir("/dev/fd")
-	if err != nil {
-		return // the system does not list them
-	}
-	for _, e := range entries {
-		fd, err := strconv.Atoi(e.Name())
-		if err != nil || fd < first {
-			continue
-		}
-		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
-			unix.Close(fd)
-		}
-	}
+	return h, s, ofClients, nil
 }

@@ -25,6 +25,7 @@ func (h *Holder) newCarrierLocked(a *attachment) {
 	if !a.role.writes() || a.guest {
 		return
 	}
+	h.ports.tellLocked(a)
 	if a.missed != "" {
 		a.tell(wire.NoticeEnded, a.missed)
 	}
@@ -49,7 +50,9 @@ func (h *Holder) appearedLocked(scope string) {
 }
 
 func (h *Holder) cameLocked(a *attachment) {
+	h.offerAgentLocked()
 	h.events.tellClientLocked(a, true, "")
+	h.ports.lookLaterLocked()
 	if !a.left.Equal(a.since) { // not at its attach
 		a.back = time.Now()
 	}
@@ -67,6 +70,10 @@ func (h *Holder) cameLocked(a *attachment) {
 }
 
 func (h *Holder) wentLocked(a *attachment) {
+	h.offerAgentLocked()
+	if a.agent != (wire.AgentID{}) {
+		h.afterLocked(agentGrace, h.offerAgentLocked)
+	}
 	if a.role.writes() {
 		h.presenceChangedLocked()
 		h.fitTerminalLocked()
@@ -110,6 +117,7 @@ func (h *Holder) leaveLocked(a *attachment) {
 	wrote := a.role.writes()
 	h.typing.Leave(a.number)
 	h.clients.remove(a)
+	h.offerAgentLocked()
 	h.announceLeftLocked(a)
 	h.events.tellClientLocked(a, false, "")
 	if !h.launch.PTY && wrote && !h.life.hungUp { // no other client can attach

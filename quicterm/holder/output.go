@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/buffer"
+	"github.com/quicterm/quicterm/quicterm/holder/events"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -90,7 +91,7 @@ func (h *Holder) readOutput(r io.Reader, t buffer.Type) {
 			h.hints.lookLaterLocked(now)
 			if h.launch.PTY {
 				h.hints.stirredLocked(now, h.events.still.Printed)
-				if tellsQuickly(buf[:n]) {
+				if events.TellsQuickly(buf[:n]) {
 					h.emulator.hurry()
 				}
 			}

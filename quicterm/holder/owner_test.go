@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/holder/sizing"
 	"github.com/quicterm/quicterm/quicterm/screen"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -87,14 +88,14 @@ func TestOwnership(t *testing.T) {
 			{0, "attach", 1, 80, 1, 80}, {1, "away", 1, 0, 1, 80}, {time.Minute, "share", 2, 120, 2, 120},
 		},
 	} {
-		var o ownership
-		var writers []sizer
+		var o sizing.Ownership
+		var writers []sizing.Writer
 		now := time.Now()
 		for i, e := range story {
 			at := now.Add(e.at)
-			w := func() *sizer {
+			w := func() *sizing.Writer {
 				for i := range writers {
-					if writers[i].number == e.number {
+					if writers[i].Number == e.number {
 						return &writers[i]
 					}
 				}
@@ -102,36 +103,38 @@ func TestOwnership(t *testing.T) {
 			}()
 			switch e.what {
 			case "attach", "share", "own":
-				writers = append(writers, sizer{number: e.number, size: wire.Size{Cols: e.cols, Rows: e.cols}, connected: true})
+				writers = append(writers, sizing.Writer{
+					Number: e.number, Size: wire.Size{Cols: e.cols, Rows: e.cols}, Connected: true,
+				})
 				if e.what != "share" {
-					o.take(e.number)
+					o.Take(e.number)
 				}
 			case "take", "resize":
-				w.size = wire.Size{Cols: e.cols, Rows: e.cols}
+				w.Size = wire.Size{Cols: e.cols, Rows: e.cols}
 				if e.what == "take" {
-					o.take(e.number)
+					o.Take(e.number)
 				}
 			case "away":
-				w.connected, w.away = false, at
+				w.Connected, w.Away = false, at
 			case "silent": // its carrier is still there
-				w.away = at
+				w.Away = at
 			case "back":
-				w.connected, w.away, w.back = true, time.Time{}, at
+				w.Connected, w.Away, w.Back = true, time.Time{}, at
 			case "leave":
 				kept := writers[:0]
 				for _, w := range writers {
-					if w.number != e.number {
+					if w.Number != e.number {
 						kept = append(kept, w)
 					}
 				}
 				writers = kept
 			}
 			var again time.Time
-			if o, again = o.settle(at, writers); !again.IsZero() && !again.After(at) {
+			if o, again = o.Settle(at, writers); !again.IsZero() && !again.After(at) {
 				t.Errorf("%s, event %d: settled again in the past", why, i)
 			}
-			if o.owner != e.owner || o.size.Cols != e.size {
-				t.Errorf("%s, event %d: %d owns %d columns, want %d and %d", why, i, o.owner, o.size.Cols, e.owner, e.size)
+			if o.Owner != e.owner || o.Size.Cols != e.size {
+				t.Errorf("%s, event %d: %d owns %d columns, want %d and %d", why, i, o.Owner, o.Size.Cols, e.owner, e.size)
 			}
 		}
 	}
@@ -168,7 +171,7 @@ func TestSizeIsToldAndTaken(t *testing.T) {
 		}
 		// The owner is away: after a while the size is the other's.
 		b.hangUp()
-		time.Sleep(ownerGrace - time.Millisecond)
+		time.Sleep(sizing.Grace - time.Millisecond)
 		if got := w.program.Size(); got != wide {
 			t.Errorf("away for a moment, the size is %v", got)
 		}
@@ -200,7 +203,7 @@ func TestSizeOfVanished(t *testing.T) {
 		b := w.attachWith("b@x", req)
 		w.print("output")
 		b.awaitOutput("output")
-		time.Sleep(ownerGrace - time.Second)
+		time.Sleep(sizing.Grace - time.Second)
 		if got := w.program.Size(); got != usual {
 			t.Errorf("at once, the size is %v", got)
 		}

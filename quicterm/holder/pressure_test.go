@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/holder/fit"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -50,19 +51,19 @@ func TestTerminalUnderPressure(t *testing.T) {
 		if held < 4<<20 {
 			t.Fatalf("the ring takes %d bytes of 4 MiB of output", held)
 		}
-		m.percent.Store(scarceMemory - 1)
-		pass(sweepInterval)
+		m.percent.Store(fit.Scarce - 1)
+		pass(fit.Interval)
 		w.print(all[4<<20 : 6<<20])
 		if n := w.ringSize(); n > held || n < held/2 {
 			t.Errorf("while memory is scarce the ring takes %d bytes, want at most the %d of before", n, held)
 		}
-		m.percent.Store(criticalMemory - 1)
-		pass(sweepInterval + 10*criticalInterval)
-		if n := w.ringSize(); n > smallRing || n < smallRing/2 {
-			t.Errorf("while memory is critical the ring takes %d bytes, want about %d", n, smallRing)
+		m.percent.Store(fit.Critical - 1)
+		pass(fit.Interval + 10*fit.CriticalInterval)
+		if n := w.ringSize(); n > fit.SmallRing || n < fit.SmallRing/2 {
+			t.Errorf("while memory is critical the ring takes %d bytes, want about %d", n, fit.SmallRing)
 		}
-		m.percent.Store(plentyMemory)
-		pass(sweepInterval)
+		m.percent.Store(fit.Plenty)
+		pass(fit.Interval)
 		w.print(all[6<<20:])
 		if n := w.ringSize(); n < 2<<20 {
 			t.Errorf("with plenty of memory the ring takes %d bytes, and 2 MiB were printed", n)
@@ -81,15 +82,15 @@ func TestTerminalUnderPressure(t *testing.T) {
 func TestSmallGroupUnderPressure(t *testing.T) {
 	var available atomic.Uint64
 	read := func() (memory.State, error) { return memory.State{Total: 24 << 20, Available: available.Load()}, nil }
-	available.Store(leastMemory - 1)
+	available.Store(fit.Least - 1)
 	onMachine(t, wire.Launch{PTY: true, Buffer: 64 << 20}, read, func(w *world) {
 		w.print(lines(4 << 20))
-		pass(10 * criticalInterval)
-		if n := w.ringSize(); n > smallRing {
-			t.Errorf("while memory is critical the ring takes %d bytes, want at most %d", n, smallRing)
+		pass(10 * fit.CriticalInterval)
+		if n := w.ringSize(); n > fit.SmallRing {
+			t.Errorf("while memory is critical the ring takes %d bytes, want at most %d", n, fit.SmallRing)
 		}
 		available.Store(18 << 20)
-		pass(sweepInterval)
+		pass(fit.Interval)
 		w.print(lines(3 << 20))
 		if n := w.ringSize(); n < 3<<20 {
 			t.Errorf("with plenty of memory the ring takes %d bytes, and 3 MiB were printed", n)
@@ -105,10 +106,10 @@ func TestPipeUnderPressure(t *testing.T) {
 		m.percent.Store(50)
 		w.print(all[:2<<20])
 		m.percent.Store(0)
-		pass(sweepInterval)
+		pass(fit.Interval)
 		done := w.printing(all[2<<20:])
 		pass(time.Hour)
-		if n := w.ringSize(); done() || n > checkGrowth {
+		if n := w.ringSize(); done() || n > fit.CheckGrowth {
 			t.Errorf("the ring takes %d bytes while no memory is available; the program has printed all: %v", n, done())
 		}
 		c, conn := w.join("a@x")
@@ -120,8 +121,8 @@ func TestPipeUnderPressure(t *testing.T) {
 		}
 		done = w.printing(all)
 		c.awaitOutput(all + all)
-		m.percent.Store(plentyMemory)
-		pass(sweepInterval)
+		m.percent.Store(fit.Plenty)
+		pass(fit.Interval)
 		if !done() {
 			t.Error("the program waits")
 		}
@@ -153,12 +154,12 @@ func TestIdleHolderDoesNotLook(t *testing.T) {
 	m := new(machine)
 	m.percent.Store(50)
 	onMachine(t, wire.Launch{PTY: true, Buffer: 64 << 20}, m.read, func(w *world) {
-		w.print(lines(smallRing / 2))
+		w.print(lines(fit.SmallRing / 2))
 		pass(24 * time.Hour)
 		if n := m.looks.Load(); n != 0 {
 			t.Errorf("%d looks at the memory", n)
 		}
-		w.print(lines(2 * smallRing))
+		w.print(lines(2 * fit.SmallRing))
 		pass(time.Hour)
 		if n := m.looks.Load(); n < 50 || n > 70 {
 			t.Errorf("%d looks in an hour, want about 60", n)
@@ -174,7 +175,7 @@ func TestUnknownMemory(t *testing.T) {
 		return memory.State{}, errors.New("no descriptors")
 	}
 	onMachine(t, wire.Launch{PTY: true, Buffer: 64 << 20}, read, func(w *world) {
-		w.print(lines(2 * smallRing))
+		w.print(lines(2 * fit.SmallRing))
 		before := m.looks.Load()
 		for range 20 {
 			w.print("more\n")

@@ -72,6 +72,8 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 	case *wire.Appeared:
 		h.appearedLocked(request.Scope)
 		answer = &wire.Done{}
+	case *wire.OfferFile:
+		answer = h.offerLocked(request)
 	case *wire.Revoke:
 		answer = &wire.Revoked{Clients: h.revokeLocked(open.Client, request)}
 	default:
@@ -84,13 +86,31 @@ func (h *Holder) dispatch(open *wire.Open, m wire.Message) (answer wire.Body, ca
 func bodyOf(t wire.Type) wire.Body {
 	for _, body := range []wire.Body{
 		new(wire.Query), new(wire.Resume), new(wire.Attach), new(wire.Kill), new(wire.End), new(wire.Clear),
-		new(wire.Rename), new(wire.Inspect), new(wire.Revoke), new(wire.Appeared),
+		new(wire.Rename), new(wire.Inspect), new(wire.Revoke), new(wire.Appeared), new(wire.OfferFile),
 	} {
 		if body.Type() == t {
 			return body
 		}
 	}
 	return nil
+}
+
+// offerLocked tells the client at the keyboard that a file is offered.
+func (h *Holder) offerLocked(o *wire.OfferFile) wire.Body {
+	to := h.calls.typist
+	if to == nil || to.guest || !to.connected() || !to.role.writes() || !slices.Contains(h.clients.all, to) {
+		to = nil
+		for _, a := range h.clients.all {
+			if a.connected() && a.role.writes() && !a.guest && !a.isProgram() && (to == nil || a.heard.After(to.heard)) {
+				to = a
+			}
+		}
+	}
+	if to == nil {
+		return &wire.Error{Text: "no client is at the keyboard of this session"}
+	}
+	to.tell(wire.NoticeFile, o.String())
+	return &wire.Done{}
 }
 
 // renameLocked gives the session another name. The daemon sees to it that no other session of the account has it.
@@ -130,8 +150,8 @@ func (h *Holder) stateLocked(open *wire.Open, query *wire.Query, inScope bool) (
 		Since:   h.life.since.Unix(),
 		Created: h.created.Unix(),
 		PTY:     h.launch.PTY,
-		Cols:    h.ownership.size.Cols,
-		Rows:    h.ownership.size.Rows,
+		Cols:    h.ownership.Size.Cols,
+		Rows:    h.ownership.Size.Rows,
 		Members: h.clients.members(),
 		Command: h.launch.Command,
 		Status:  h.life.exit.Status,

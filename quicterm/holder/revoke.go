@@ -38,6 +38,7 @@ func (h *Holder) takeAccessLocked(a *attachment, why string) {
 // tookAccessLocked acts on it that clients have lost their access, of which one wrote or none.
 func (h *Holder) tookAccessLocked(wrote bool) {
 	h.clients.forgetLost()
+	h.offerAgentLocked()
 	if !h.launch.PTY && wrote && !h.life.hungUp {
 		h.life.killed = true
 		h.hangupLocked("")

@@ -20,8 +20,9 @@ import (
 // the caller has closed the socket and all connections have ended.
 func (h *Holder) Serve(s *socket.Socket) {
 	var wg sync.WaitGroup
+	defer h.description.Remove()
 	defer wg.Wait()
-	wg.Go(func() { h.keepSocket(s) })
+	wg.Go(func() { h.keep(s.Restore, h.description.Restore) })
 	for {
 		c, err := s.Accept()
 		if errors.Is(err, os.ErrClosed) {
@@ -93,8 +94,8 @@ func (h *Holder) serve(c *net.UnixConn) error {
 	return nil
 }
 
-// keepSocket makes the socket again when its name is gone.
-func (h *Holder) keepSocket(s *socket.Socket) {
+// keep makes files again that are gone.
+func (h *Holder) keep(restore ...func() error) {
 	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
 	for {
@@ -102,8 +103,10 @@ func (h *Holder) keepSocket(s *socket.Socket) {
 		case <-h.end:
 			return
 		case <-ticker.C:
-			if err := s.Restore(); err != nil {
-				h.log.Warn("socket is gone and cannot be made again", "error", err)
+			for _, again := range restore {
+				if err := again(); err != nil {
+					h.log.Warn("socket is gone, or the terminfo entry, and cannot be made again", "error", err)
+				}
 			}
 		}
 	}

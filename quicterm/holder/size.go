@@ -5,6 +5,7 @@ package holder
 import (
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/holder/sizing"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -13,50 +14,60 @@ func (h *Holder) fitTerminalLocked() {
 		return
 	}
 	now := time.Now()
-	var writers []sizer
+	var writers []sizing.Writer
 	for w := range h.clients.writers() {
-		writers = append(writers, sizer{w.number, w.size, w.connected(), w.awaySince(), w.back})
+		writers = append(writers, sizing.Writer{
+			Number: w.number, Size: w.size, Connected: w.connected(), Away: w.awaySince(), Back: w.back,
+		})
 	}
-	h.ownership.shared = len(writers) > 1
-	next, again := h.ownership.settle(now, writers)
-	if !again.IsZero() && again != h.ownership.again {
-		next.again = again
+	h.ownership.Shared = len(writers) > 1
+	next, again := h.ownership.Settle(now, writers)
+	if !again.IsZero() && again != h.ownership.Again {
+		next.Again = again
 		h.afterLocked(again.Sub(now), h.fitTerminalLocked)
 	}
 	before := h.ownership
 	if h.life.exited {
-		next.size = before.size
+		next.Size = before.Size
 	}
-	if h.ownership = next; next.owner == before.owner && next.size == before.size || h.life.exited {
+	if h.ownership = next; next.Owner == before.Owner && next.Size == before.Size || h.life.exited {
 		return
 	}
-	sizing := h.sizingLocked()
-	h.logLocked(wire.Resize, sizing.Append(nil)) // does not wait for clients
-	h.program.Resize(next.size)
-	if next.owner != before.owner {
-		h.log.Info("the size has another owner", "client", sizing.Client, "columns", next.size.Cols, "rows", next.size.Rows)
+	told := h.sizingLocked()
+	h.logLocked(wire.Resize, told.Append(nil)) // does not wait for clients
+	h.program.Resize(next.Size)
+	if next.Owner != before.Owner {
+		h.log.Info("the size has another owner", "client", told.Client, "columns", next.Size.Cols, "rows", next.Size.Rows)
 	}
-	if next.size.Cols == before.size.Cols && next.size.Rows == before.size.Rows {
+	if next.Size.Cols == before.Size.Cols && next.Size.Rows == before.Size.Rows {
 		return
 	}
 	h.events.tellLocked(wire.Event{
-		Kind: wire.EventResized, Cols: next.size.Cols, Rows: next.size.Rows, Client: sizing.Client,
+		Kind: wire.EventResized, Cols: next.Size.Cols, Rows: next.Size.Rows, Client: told.Client,
 	})
 	// Terminals wrap lines for another size in different ways. Only that of an owner which stays the owner
 	// has changed its size itself: the others get the screen as it is now.
 	for _, a := range h.clients.all {
-		stays := a.number == next.owner && a.number == before.owner
+		stays := a.number == next.Owner && a.number == before.Owner
 		if a.role.receives() && a.takesSnapshots && !a.records && a.connected() && !stays {
 			h.skipToPresentLocked(a, 0)
 		}
 	}
 }
 
-// lookForOwnerLocked checks after ownerGrace whether the owner of a shared size has acknowledged the output: the
+// lookForOwnerLocked checks after sizing.Grace whether the owner of a shared size has acknowledged the output: the
 // carrier of a client that has vanished stays open for a while.
 func (h *Holder) lookForOwnerLocked(now time.Time) {
-	if o := &h.ownership; o.shared && !o.again.After(now) {
-		o.again = now.Add(ownerGrace)
-		h.afterLocked(ownerGrace, h.fitTerminalLocked)
+	if o := &h.ownership; o.Shared && !o.Again.After(now) {
+		o.Again = now.Add(sizing.Grace)
+		h.afterLocked(sizing.Grace, h.fitTerminalLocked)
 	}
+}
+
+func (h *Holder) sizingLocked() wire.Sizing {
+	told := wire.Sizing{Size: h.ownership.Size, Owner: h.ownership.Owner}
+	if owner := h.clients.numbered(told.Owner); owner != nil {
+		told.Client = owner.client
+	}
+	return told
 }

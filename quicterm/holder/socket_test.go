@@ -92,7 +92,7 @@ func TestSocketRestoredEachMinute(t *testing.T) {
 		w := &world{t: t, log: new(logbook), program: programtest.NewStub(true)}
 		w.start(wire.Launch{PTY: true}, w.program)
 		defer w.end()
-		w.wg.Go(func() { w.h.keepSocket(s) })
+		w.wg.Go(func() { w.h.keep(s.Restore) })
 		reachable := func() bool {
 			c, err := net.Dial("unix", path)
 			if err == nil {

@@ -36,7 +36,8 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("environment %q: the program has %q", env, a.output())
 		}
 		got, _ := startHolder(t, launch)
-		if got != want {
+		got, socket, _ := strings.Cut(got, wire.SocketVariable+"=") // which is added, as the last one
+		if got != want || strings.Count(socket, "\n") != 1 {
 			t.Errorf("environment %q: the program of a holder's process has %q", env, got)
 		}
 	}

@@ -5,6 +5,7 @@ package holder
 import (
 	"time"
 
+	"github.com/quicterm/quicterm/quicterm/holder/sizing"
 	"github.com/quicterm/quicterm/quicterm/holder/socket"
 	"github.com/quicterm/quicterm/quicterm/holder/spawn"
 )
@@ -65,6 +66,11 @@ const (
 	// titleInterval is how often another title is told at most.
 	titleInterval = 20 * blink
 
+	// portsInterval is the time between two looks for ports at which processes listen, and portsDelay that from output to
+	// a look: a server prints that it is ready, and a shell its prompt behind it.
+	portsInterval = titleInterval
+	portsDelay    = drawDelay
+
 	// drawnTime bounds how long an attach waits until the output is drawn.
 	drawnTime = 10 * blink
 
@@ -90,28 +96,22 @@ const (
 	// one may have its place: a move to another network takes less.
 	awayGrace = 2 * socket.AnswerTime
 
-	// ownerGrace is how long the owner of the size may be away while another writer is connected: after that the
-	// size is the other's. Most moves take less, and a wrong size is seen.
-	ownerGrace = awayGrace / 2
-
 	// stallLimit is how long a program on a terminal waits for a client that owes an ack: after that the client
 	// counts as away.
-	stallLimit = awayGrace + ownerGrace
+	stallLimit = awayGrace + sizing.Grace
 
 	// killWait is how long a Kill waits for the program's end, within socket.AnswerTime.
 	killWait = spawn.KillGrace + 10*blink
 
-	// sweepInterval is how often the socket's name is checked, and the memory of the machine while a ring is not small
-	// and does not grow. A holder with a small ring does not wake up for that.
+	// sweepInterval is how often the socket's name is checked. acceptPause is the time between two attempts to accept
+	// after one failed.
 	sweepInterval = time.Minute
+	acceptPause   = time.Second
 
-	// criticalInterval is the time between two looks while memory is critical. acceptPause is the time between two
-	// attempts to accept after one failed.
-	criticalInterval = sweepInterval / 60
-	acceptPause      = criticalInterval
-
-	// followerGrace is how long an ended session is kept for a client that gets its events and is away: for an outage.
+	// followerGrace is how long an ended session is kept for a client that gets its events and is away: for an outage. So
+	// is agentGrace, for which a client that is away keeps the agent.
 	followerGrace = sweepInterval
+	agentGrace    = sweepInterval
 
 	// missedTime is how long a client must be away to be told of what has ended meanwhile: a person looks away after that.
 	missedTime = sweepInterval

@@ -18,9 +18,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quicterm/quicterm/configs"
 	"github.com/quicterm/quicterm/quicterm/machine/memory"
-	"github.com/quicterm/quicterm/quicterm/machine/rundir"
+	"github.com/quicterm/quicterm/quicterm/monitor/ports"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/prometheus"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -188,7 +187,7 @@ func (s *Monitor) listenControl() (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := listenSocket(filepath.Join(dir, ControlSocket))
+	l, err := ports.ListenSocket(filepath.Join(dir, ControlSocket))
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
@@ -237,7 +236,7 @@ func (s *Monitor) readWebCertificate(ctx context.Context) error {
 func (s *Monitor) serveHTTP(ctx context.Context, subject, address string, purpose privsep.Purpose) error {
 	warned := false
 	for address != "" && !s.granted && ctx.Err() == nil {
-		l, err := listenHTTP(address)
+		l, err := ports.ListenHTTP(address)
 		if err == nil {
 			s.log.Info(subject+" served", "address", address)
 			err = (*s.network.Load()).Serve(ctx, privsep.Listener{Purpose: purpose, Socket: l.(privsep.Socket)})
@@ -254,42 +253,4 @@ func (s *Monitor) serveHTTP(ctx context.Context, subject, address string, purpos
 	}
 	<-ctx.Done()
 	return nil
-}
-
-// listenHTTP opens a socket for TCP, without Multipath TCP, or for a setting that begins with [configs.UnixPrefix].
-func listenHTTP(address string) (net.Listener, error) {
-	path, ok := strings.CutPrefix(address, configs.UnixPrefix)
-	if !ok {
-		var lc net.ListenConfig
-		lc.SetMultipathTCP(false)
-		return lc.Listen(context.Background(), "tcp", address)
-	}
-	// Who can write to the directory could make it another file whose mode is changed.
-	dir, err := rundir.Open(filepath.Dir(path))
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	l, err := listenSocket(path)
-	if err != nil {
-		return nil, err
-	}
-	// As at a loopback address, every account may read what has no names.
-	if err := os.Chmod(path, 0o666); err != nil {
-		l.Close()
-		return nil, err
-	}
-	return l, nil
-}
-
-// listenSocket makes a unix socket for this account alone, in the place of one that an earlier daemon
-// has left. Its directory must be of this account or of root.
-func listenSocket(path string) (*net.UnixListener, error) {
-	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
-		return nil, fmt.Errorf("%s is no socket", path)
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	return rundir.Listen(path)
 }

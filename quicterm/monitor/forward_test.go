@@ -58,15 +58,22 @@ func TestWhoForwards(t *testing.T) {
 			name    string
 			allowed auth.Permissions
 			may     bool
+			any     bool // connections to any port
 		}{
-			{"anybody", auth.Permissions{}, true},
-			{"a key with a command", auth.Permissions{Command: "date"}, true},
-			{"a key with targets", auth.Permissions{Forward: permit.Rules{NoListen: true, NoListenSocket: true}}, true},
-			{"a device", auth.Permissions{Enrolled: &auth.Enrolled{Kind: auth.KindDevice}}, true},
-			{"a device of a restricted key", auth.Permissions{Enrolled: &auth.Enrolled{Kind: auth.KindDevice}, Forward: permit.None()}, false},
-			{"a restricted key", auth.Permissions{Forward: permit.None()}, false},
-			{"a guest", auth.Permissions{Enrolled: &auth.Enrolled{Kind: auth.KindShare, Name: "g", Session: strings.Repeat("0", 32)}}, false},
+			{"anybody", auth.Permissions{}, true, true},
+			{"a key with a command", auth.Permissions{Command: "date"}, true, true},
+			{"a key without listeners", auth.Permissions{Forward: permit.Rules{NoListen: true, NoListenSocket: true}}, true, true},
+			{"a key without connections", auth.Permissions{Forward: permit.Rules{NoDial: true}}, true, false},
+			{"a key with targets", auth.Permissions{Forward: permit.Rules{Dials: []permit.List{{"db:5432"}}}}, true, false},
+			{"a device", auth.Permissions{Enrolled: &auth.Enrolled{Kind: auth.KindDevice}}, true, true},
+			{"a device of a restricted key", auth.Permissions{Enrolled: &auth.Enrolled{Kind: auth.KindDevice}, Forward: permit.None()}, false, false},
+			{"a key that may only offer an agent", auth.Permissions{Forward: permit.Rules{NoDial: true, NoListen: true, NoDialSocket: true, NoListenSocket: true}}, true, false},
+			{"a restricted key", auth.Permissions{Forward: permit.None()}, false, false},
+			{"a guest", auth.Permissions{Enrolled: &auth.Enrolled{Kind: auth.KindShare, Name: "g", Session: strings.Repeat("0", 32)}}, false, false},
 		} {
+			if c, err := h.server.client(h.allowing(test.allowed)); err == nil && c.open().Forwards != test.any {
+				h.t.Errorf("%s: the holder is told that it may forward any port: %t", test.name, !test.any)
+			}
 			err := h.forward(h.allowing(test.allowed), &wire.Attach{})
 			if refused, _ := err.(*wire.Error); (err == nil) != test.may || err != nil && (refused == nil || !strings.Contains(refused.Text, "nothing may be forwarded")) {
 				h.t.Errorf("%s: %v", test.name, err)
@@ -107,6 +114,27 @@ func TestWhoMovesFiles(t *testing.T) {
 		}
 		if _, err := c.launch(&privsep.Attach{Command: "date"}, "1"); err == nil || !strings.Contains(err.Error(), "only move files") {
 			h.t.Errorf("a session of a login that may only move files: %v", err)
+		}
+	})
+}
+
+// A session has an ssh agent if its client asks for one and the login may offer it.
+func TestLaunchWithAgent(t *testing.T) {
+	onHost(t, func(h *host) {
+		for _, asked := range []bool{false, true} {
+			for _, refused := range []bool{false, true} {
+				c, err := h.server.client(h.allowing(auth.Permissions{Forward: permit.Rules{NoAgent: refused}}))
+				if err != nil {
+					h.t.Fatal(err)
+				}
+				launch, err := c.launch(&privsep.Attach{PTY: true, Agent: asked}, "1")
+				if err != nil || launch.Agent != (asked && !refused) {
+					h.t.Errorf("asked %t, refused %t: %+v, %v", asked, refused, launch, err)
+				}
+				if side, err := c.launch(&privsep.Attach{Side: wire.SideFiles, Agent: asked}, "files"); err != nil || side.Agent {
+					h.t.Errorf("a side pipe: %+v, %v", side, err)
+				}
+			}
 		}
 	})
 }

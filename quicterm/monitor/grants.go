@@ -20,6 +20,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/machine/account"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
+	"github.com/quicterm/quicterm/quicterm/machine/sandbox"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 	"github.com/quicterm/quicterm/quicterm/quota"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -229,7 +230,7 @@ func ignoreGone(err error) error {
 func (g *grants) grant(
 	ctx context.Context, c *net.UnixConn, uid uint32, ask *wire.Ask,
 ) (grant *wire.Grant, client *privsep.Local, a *account.Account, err error) {
-	if err := checkConfinement(c, g.server.outside); err != nil {
+	if err := sandbox.CheckPeer(c, g.server.outside); err != nil {
 		return nil, nil, nil, err
 	}
 	if a, err = g.server.names.LookupID(ctx, uid); err != nil {

@@ -65,6 +65,7 @@ func (c *client) launch(req *privsep.Attach, name string) (*wire.Launch, error) 
 		DetachedTTL: settings.DetachedTTL.Duration,
 		ExitedTTL:   exitedTTL,
 		PipeTTL:     pipeTTL,
+		Agent:       req.Agent && c.allowed.Forwards().Agent() == nil,
 	}
 	if launch.PTY {
 		launch.Persist = c.persist(wire.PersistKeep)
@@ -98,6 +99,9 @@ func (c *client) launch(req *privsep.Attach, name string) (*wire.Launch, error) 
 	}
 	if req.Side != 0 {
 		return launch, c.launchSide(launch, req.Side)
+	}
+	if c.allowed.Command == "" && len(req.Terminfo) <= wire.MaxTerminfo {
+		launch.Terminfo = req.Terminfo // which the account's own process reads
 	}
 	shell := filepath.Base(c.account.Shell)
 	if command == "" {

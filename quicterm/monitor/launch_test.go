@@ -3,11 +3,13 @@
 package monitor
 
 import (
+	"bytes"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/quicterm/quicterm/quicterm/auth"
 	"github.com/quicterm/quicterm/quicterm/holder"
 	"github.com/quicterm/quicterm/quicterm/holder/holdertest"
 	"github.com/quicterm/quicterm/quicterm/holder/programtest"
@@ -72,6 +74,31 @@ func TestZeroBytes(t *testing.T) {
 		}
 		if len(launched) == 0 {
 			t.Error("no session was started, also none without what is refused")
+		}
+	})
+}
+
+// The process of a session gets the client's terminfo entry as it came, if that is short, and no command is forced.
+func TestTerminfoIsBounded(t *testing.T) {
+	onHost(t, func(h *host) {
+		entry := bytes.Repeat([]byte{1}, wire.MaxTerminfo)
+		for _, test := range []struct {
+			allowed  auth.Permissions
+			terminfo []byte
+			want     []byte
+		}{
+			{auth.Permissions{}, entry, entry},
+			{auth.Permissions{}, append(entry, 1), nil},
+			{auth.Permissions{Command: "date"}, entry, nil},
+		} {
+			c, err := h.server.client(h.allowing(test.allowed))
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			launch, err := c.launch(&privsep.Attach{PTY: true, Terminfo: test.terminfo}, "1")
+			if err != nil || !bytes.Equal(launch.Terminfo, test.want) {
+				h.t.Errorf("%+v: %d bytes of %d, %v", test.allowed, len(launch.Terminfo), len(test.terminfo), err)
+			}
 		}
 	})
 }

@@ -341,6 +341,7 @@ func (c *client) open() *wire.Open {
 	} else {
 		name += "@ssh"
 	}
+	rules := c.allowed.Forwards()
 	open := &wire.Open{
 		Client:   name,
 		Scope:    c.Scope,
@@ -348,6 +349,7 @@ func (c *client) open() *wire.Open {
 		Instance: c.instance,
 		Account:  c.account.Name,
 		Key:      []byte(c.Key),
+		Forwards: !c.allowed.Guest() && !rules.NoDial && len(rules.Dials) == 0,
 	}
 	switch {
 	case c.Key == "":

@@ -35,6 +35,7 @@ func (c *client) maySide(side wire.Side) error {
 // sent. No command that is forced runs in its place: sshd forwards beside it, and for files it is sshd's own.
 func (c *client) launchSide(launch *wire.Launch, side wire.Side) error {
 	launch.Side, launch.PTY, launch.Start, launch.Persist, launch.ExitedTTL = side, false, "", nil, pipeTTL
+	launch.Agent = false
 	launch.Env = []string{"HOME=" + c.account.Home, "USER=" + c.account.Name}
 	launch.Argv = []string{"qtd", permit.Command}
 	if side == wire.SideForward {

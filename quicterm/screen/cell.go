@@ -37,9 +37,9 @@ func (s *Screen) combined(c cell, r rune) cell {
 	if len(text) > maxCluster {
 		return c
 	}
-	id, ok := s.clusters.ids[string(text)] // this alone needs no memory for the string
+	id, ok := s.clusters.IDs[string(text)] // this alone needs no memory for the string
 	if !ok {
-		if id, ok = s.clusters.id(string(text), maxClusters); !ok {
+		if id, ok = s.clusters.ID(string(text), maxClusters); !ok {
 			return c
 		}
 	}
@@ -49,7 +49,7 @@ func (s *Screen) combined(c cell, r rune) cell {
 func (s *Screen) appendText(b []byte, c cell) []byte {
 	switch {
 	case c&clusterFlag != 0:
-		return append(b, s.clusters.list[c&charMask]...)
+		return append(b, s.clusters.List[c&charMask]...)
 	case c&charMask != 0:
 		return utf8.AppendRune(b, rune(c&charMask))
 	}

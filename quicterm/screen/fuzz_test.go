@@ -148,7 +148,7 @@ func checkInvariants(t testing.TB, s *Screen) {
 func checkRow(t testing.TB, s *Screen, r *row) {
 	t.Helper()
 	for x, c := range r.cells {
-		if int(c.style()) >= len(s.styles.list) || c&clusterFlag != 0 && int(c&charMask) >= len(s.clusters.list) {
+		if int(c.style()) >= len(s.styles.List) || c&clusterFlag != 0 && int(c&charMask) >= len(s.clusters.List) {
 			t.Fatalf("cell %d has an unknown style or cluster: %#x", x, uint64(c))
 		}
 		if wide := r.isWide(x); wide != (x+1 < len(r.cells) && r.isSpacer(x+1)) {
@@ -180,7 +180,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 		s.Write(append(out, '\a'))
 	}
-	if n := s.styles.size() + s.clusters.size() + s.links.size(); n > 10_000 {
+	if n := s.styles.Size() + s.clusters.Size() + s.links.Size(); n > 10_000 {
 		t.Errorf("%d styles, clusters and links", n)
 	}
 	checkInvariants(t, s)

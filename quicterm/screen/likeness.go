@@ -10,6 +10,7 @@ type likeness struct {
 	row      bool // the row of the cursor is the same
 	shifted  bool // the cursor may be in another column
 	placed   bool // the cursor is in the same row, counted from the top
+	highest  int  // with fromCursor: the first row below the last image
 	lowest   int  // with fromCursor: the lowest row that the output has reached
 	scrolled int  // how many rows since they were different
 }
@@ -36,7 +37,7 @@ func (l *likeness) sure(cursor, y int) bool {
 	case l.shifted:
 		return false
 	case l.level == fromCursor:
-		return y <= l.lowest
+		return y >= l.highest && y <= l.lowest
 	}
 	return l.row && y == cursor
 }
@@ -90,11 +91,24 @@ func (s *Screen) moving(n int) {
 	y := s.y + n
 	switch {
 	case l.level == same:
-	case l.level == fromCursor && y >= 0 && y <= l.lowest:
+	case l.level == fromCursor && y >= l.highest && y <= l.lowest:
 	case l.level == resized:
 		l.row = false
 	default:
 		s.lose()
+	}
+}
+
+// covered: a terminal that shows images has one in this row and some below, and its cursor in another place.
+func (s *Screen) covered() {
+	l := &s.buf.likeness
+	free := l.level == same || l.level == fromCursor
+	for y := s.y + 1; y < s.rows; y++ {
+		free = free && s.buf.row(y).blank()
+	}
+	*l = likeness{level: different, shifted: true}
+	if free {
+		l.level, l.highest, l.lowest = fromCursor, s.y+1, s.y
 	}
 }
 
@@ -110,6 +124,9 @@ func (s *Screen) descended(scrolled bool) {
 		return
 	case fromCursor:
 		l.lowest = max(l.lowest, s.y)
+		if whole {
+			l.highest = max(l.highest-1, 0)
+		}
 	case resized:
 		l.row = s.buf.row(s.y).blank()
 	default:

@@ -18,8 +18,8 @@ func (s *Screen) Memory() int {
 		}
 	}
 	n := cells*int(unsafe.Sizeof(cell(0))) + s.history.size() + s.stay.memory() +
-		s.styles.size()*styleBytes + s.clusters.size()*clusterBytes
-	for _, h := range s.links.list {
+		s.styles.Size()*styleBytes + s.clusters.Size()*clusterBytes
+	for _, h := range s.links.List {
 		n += h.bytes()
 	}
 	return n

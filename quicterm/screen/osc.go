@@ -19,12 +19,38 @@ const (
 	maxTitles = 20 // xterm's stack has 10
 )
 
-// String obeys OSC. Other strings are images and settings, which are skipped.
+// String obeys OSC, and shows where an image is. Other strings are settings, which are skipped.
 func (h *handler) String(kind byte, data []byte, part vt.Part) {
 	s := (*Screen)(h)
 	s.repeat = false
+	if part&vt.First != 0 {
+		if image, stays := vt.Image(kind, data); image {
+			s.placeImage(stays)
+		}
+	}
 	if kind == ']' && part == vt.Whole {
 		s.command(string(data))
+	}
+}
+
+// imageWord stands for an image.
+const imageWord = "[image]"
+
+// placeImage shows where an image is, within the row. Its size is not known in rows, and the program goes on from what
+// its terminal does with the cursor. The cursor is left behind the word, unless it stays, so that text that goes on from
+// there does not hide it.
+func (s *Screen) placeImage(stays bool) {
+	pen, x := s.pen, s.x
+	s.setPen(Style{Attributes: Dim})
+	for _, c := range imageWord[:min(len(imageWord), max(s.rightEdge()-s.x, 0))] {
+		s.place(cell(c), 1)
+	}
+	s.setPen(pen)
+	s.repeat = false
+	if stays {
+		s.x = x
+	} else {
+		s.covered()
 	}
 }
 
@@ -160,10 +186,10 @@ const maxLinks = 1024
 
 // Hyperlink returns what a Link stands for.
 func (s *Screen) Hyperlink(l Link) Hyperlink {
-	if int(l) >= len(s.links.list) {
+	if int(l) >= len(s.links.List) {
 		return Hyperlink{}
 	}
-	return s.links.list[l]
+	return s.links.List[l]
 }
 
 // setLink obeys OSC 8.
@@ -175,7 +201,7 @@ func (s *Screen) setLink(value string) {
 	pen := s.pen
 	pen.Link = 0
 	if uri != "" {
-		id, _ := s.links.id(Hyperlink{URI: uri, Parameters: strings.TrimSpace(parameters)}, maxLinks)
+		id, _ := s.links.ID(Hyperlink{URI: uri, Parameters: strings.TrimSpace(parameters)}, maxLinks)
 		pen.Link = Link(id)
 	}
 	s.setPen(pen)

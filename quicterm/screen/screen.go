@@ -8,7 +8,7 @@
 // the cursor. The widths of characters are those of a newer Unicode.
 //
 // It never panics, whatever the input; its memory is bounded by the size of the screen and by Limits;
-// how the output is cut into chunks makes no difference. It shows no images.
+// how the output is cut into chunks makes no difference. Of an image it shows a word in its place.
 //
 // A Screen has no goroutine and is not safe for concurrent use.
 package screen
@@ -16,6 +16,7 @@ package screen
 import (
 	"github.com/quicterm/quicterm/quicterm/screen/charset"
 	"github.com/quicterm/quicterm/quicterm/screen/marks"
+	"github.com/quicterm/quicterm/quicterm/screen/pool"
 	"github.com/quicterm/quicterm/quicterm/screen/vt"
 )
 
@@ -57,8 +58,8 @@ type Screen struct {
 	penKnown bool    // penID is the pen's
 	eraseID  styleID // of blanks: the pen's background; valid with penKnown
 	styles   styles
-	clusters pool[string] // characters with combining marks
-	links    pool[Hyperlink]
+	clusters pool.Pool[string] // characters with combining marks
+	links    pool.Pool[Hyperlink]
 
 	charsets   charset.Sets
 	tabs       []bool // stops, by column
@@ -118,7 +119,7 @@ func (s *Screen) reset() {
 		s.main.row(y).line = s.newLine()
 	}
 	s.ClearHistory()
-	s.styles, s.clusters, s.links = styles{pool: newPool[Style]()}, newPool[string](), newPool[Hyperlink]()
+	s.styles, s.clusters, s.links = styles{Pool: pool.New[Style]()}, pool.New[string](), pool.New[Hyperlink]()
 	s.x, s.y = 0, 0
 	s.setPen(Style{})
 	s.charsets = charset.Sets{}

@@ -212,7 +212,7 @@ func TestSnapshotSize(t *testing.T) {
 		{"a command that is edited", "\x1b]133;A\a$ \x1b]133;B\aa",
 			"\x1b]133;A\x1b\\$ a\x1b[1;4H\x1b]133;B\x1b\\\x1b[1;3Ha"},
 		{"a long string", "\x1b]52;c;" + strings.Repeat("A", 10000), "\x1b]9999;"},
-		{"a long image", "\x1bPq" + strings.Repeat("A", 10000), "\x1bP9999z"},
+		{"a long image", "\x1bPq" + strings.Repeat("A", 10000), "\x1b[2m[image]\x1b[1;8H\x1b[m\x1bP9999z"},
 	}
 	for _, test := range tests {
 		s := New(10, 4, Limits{})

@@ -1,6 +1,10 @@
 package screen
 
-import "math"
+import (
+	"math"
+
+	"github.com/quicterm/quicterm/quicterm/screen/pool"
+)
 
 // A Color is a colour of a cell: the zero value is the terminal's default.
 type Color uint32
@@ -70,14 +74,14 @@ type styleID uint32
 
 // styles keeps each style once, so that a cell is 8 bytes and styles are compared by id.
 type styles struct {
-	pool[Style]
+	pool.Pool[Style]
 	recent [64]struct { // a cache: programs alternate between few styles
 		style Style
 		id    styleID
 	}
 }
 
-func (s *styles) get(id styleID) Style { return s.list[id] }
+func (s *styles) get(id styleID) Style { return s.List[id] }
 
 // id returns the id of a style, and adds it if it is new.
 func (s *styles) id(style Style) styleID {
@@ -88,7 +92,7 @@ func (s *styles) id(style Style) styleID {
 		uint32(style.Underline)<<28 ^ uint32(style.Link)*0x27d4eb2f
 	r := &s.recent[h>>26]
 	if r.style != style || r.id == 0 {
-		id, _ := s.pool.id(style, math.MaxInt)
+		id, _ := s.Pool.ID(style, math.MaxInt)
 		r.style, r.id = style, styleID(id)
 	}
 	return r.id
@@ -96,6 +100,6 @@ func (s *styles) id(style Style) styleID {
 
 // sweep frees the styles that are not in use.
 func (s *styles) sweep(used []bool) {
-	s.pool.sweep(used)
+	s.Pool.Sweep(used)
 	clear(s.recent[:])
 }

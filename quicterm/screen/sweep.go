@@ -7,7 +7,7 @@ const minSweep = 1024
 // sweep frees styles, clusters and links that no cell has, if there are many. If the scrollback alone
 // keeps too many, its oldest half is forgotten until it does not.
 func (s *Screen) sweep() {
-	size := func() int { return s.styles.size() + s.clusters.size() + s.links.size() }
+	size := func() int { return s.styles.Size() + s.clusters.Size() + s.links.Size() }
 	if size() < max(s.sweepAt, minSweep) {
 		return
 	}
@@ -23,9 +23,9 @@ func (s *Screen) sweep() {
 // free frees what no cell has. It returns how many bytes the styles and links take that only the scrollback has.
 func (s *Screen) free() (scrollback int) {
 	s.stay = nil // it has styles too
-	usedStyles := make([]bool, len(s.styles.list))
-	usedClusters := make([]bool, len(s.clusters.list))
-	usedLinks := make([]bool, len(s.links.list))
+	usedStyles := make([]bool, len(s.styles.List))
+	usedClusters := make([]bool, len(s.clusters.List))
+	usedLinks := make([]bool, len(s.links.List))
 	usedLinks[s.pen.Link] = true
 	for _, b := range []*buffer{s.main, s.alt} {
 		if b == nil {
@@ -35,7 +35,7 @@ func (s *Screen) free() (scrollback int) {
 		for i := range b.ring {
 			for _, c := range b.ring[i].cells {
 				usedStyles[c.style()] = true
-				usedLinks[s.styles.list[c.style()].Link] = true
+				usedLinks[s.styles.List[c.style()].Link] = true
 				if c&clusterFlag != 0 {
 					usedClusters[c&charMask] = true
 				}
@@ -53,15 +53,15 @@ func (s *Screen) free() (scrollback int) {
 			}
 			usedStyles[id] = true
 			scrollback += styleBytes
-			if l := s.styles.list[id].Link; !usedLinks[l] {
+			if l := s.styles.List[id].Link; !usedLinks[l] {
 				usedLinks[l] = true
-				scrollback += s.links.list[l].bytes()
+				scrollback += s.links.List[l].bytes()
 			}
 		})
 	}
 	s.styles.sweep(usedStyles)
-	s.clusters.sweep(usedClusters)
-	s.links.sweep(usedLinks)
+	s.clusters.Sweep(usedClusters)
+	s.links.Sweep(usedLinks)
 	s.penKnown = false
 	return scrollback
 }

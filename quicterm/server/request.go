@@ -79,7 +79,7 @@ func (c *conn) attach(ctx context.Context, req *wire.Attach, m wire.Message) err
 	attached, err := c.server.monitor.Attach(ctx, &privsep.Attach{
 		By: *c.by(), Mode: req.Mode, Session: req.Session, Instance: req.Instance, PTY: req.PTY, Size: req.Size,
 		Env: req.Env, Command: req.Command, Role: req.Role, Payload: m.Payload, Datagrams: c.carrier.Datagrams(),
-		Dir: req.Dir, Required: req.Required, Side: req.Side,
+		Dir: req.Dir, Required: req.Required, Side: req.Side, Terminfo: req.Terminfo, Agent: len(req.Agent) > 0,
 	})
 	if err != nil {
 		return err

@@ -38,21 +38,22 @@ type display struct {
 
 	mu         sync.Mutex
 	out        io.Writer
-	terminal   bool         // out is a terminal
-	aside      io.Writer    // takes our own text if out is none: a pipe gets the program's output, and nothing else
-	seen       *follower    // of all that was written to out, except titles of ours
-	guard      *watchdog    // or nil
-	painter    *painter     // or nil
-	size       wire.Size    // of the terminal
-	session    wire.Size    // for which the program draws
-	replay     *vt.Stripper // nil once the output is live
-	titled     bool         // the title is ours
-	titleLate  bool         // it is to be set after the control sequence
-	pending    []byte       // our text, to be written after the control sequence
-	skipping   bool         // the user asked to skip output
-	windowed   atomic.Bool  // a window is drawn: what is typed has no place on the terminal that is known
-	texts      atomic.Bool  // a text of ours was written
-	beneath    []byte       // a snapshot of what the window covers, on a terminal of beneathSize
+	terminal   bool               // out is a terminal
+	aside      io.Writer          // takes our own text if out is none: a pipe gets the program's output, and nothing else
+	seen       *follower          // of all that was written to out, except titles of ours
+	guard      *watchdog          // or nil
+	painter    *painter           // or nil
+	size       wire.Size          // of the terminal
+	session    wire.Size          // for which the program draws
+	replay     *vt.Stripper       // nil once the output is live
+	clipboard  vt.ClipboardFilter // of live output
+	titled     bool               // the title is ours
+	titleLate  bool               // it is to be set after the control sequence
+	pending    []byte             // our text, to be written after the control sequence
+	skipping   bool               // the user asked to skip output
+	windowed   atomic.Bool        // a window is drawn: what is typed has no place on the terminal that is known
+	texts      atomic.Bool        // a text of ours was written
+	beneath    []byte             // a snapshot of what the window covers, on a terminal of beneathSize
 	link       client.LinkState
 	noticed    string    // is in the title
 	noticeEnds time.Time // until then
@@ -128,9 +129,9 @@ func (d *display) Write(b []byte) (int, error) {
 	defer d.mu.Unlock()
 	n := len(b)
 	if d.replay != nil {
-		b = d.replay.Strip(b)
+		return n, d.writeLocked(d.replay.Strip(b))
 	}
-	return n, d.writeLocked(b)
+	return n, d.writeLocked(d.clipboard.Filter(b))
 }
 
 func (d *display) writeLocked(b []byte) error {
@@ -180,8 +181,15 @@ func (d *display) beginReplay() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.replay == nil {
-		d.replay = vt.StripAfter(d.seen.now().Continuation())
+		d.stripLocked()
 	}
+}
+
+// stripLocked begins to strip queries, after what the terminal has.
+func (d *display) stripLocked() {
+	held := d.clipboard.Rest()
+	d.replay = vt.StripAfter(d.seen.now().Continuation())
+	d.writeLocked(d.replay.Strip(held))
 }
 
 // endReplay marks the following output as live: programs wait for answers to its queries.
@@ -189,7 +197,7 @@ func (d *display) endReplay() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.replay != nil {
-		d.writeLocked(d.replay.Rest())
+		d.writeLocked(d.clipboard.Filter(d.replay.Rest()))
 		d.replay = nil
 	}
 }
@@ -274,7 +282,7 @@ func (d *display) showGap(g client.Gap) {
 	d.printLocked(GapText(g, d.skipping, d.cfg.Skips))
 	d.skipping = false
 	if g.Snapshot != nil {
-		d.showSnapshotLocked(g.Snapshot)
+		d.showSnapshotLocked(d.clipboard.Filter(g.Snapshot))
 	}
 }
 
@@ -285,6 +293,7 @@ func (d *display) showScreen(snapshot []byte, inPlace bool) {
 	d.resetPainterLocked()
 	d.cancelSequenceLocked()
 	d.undoLocked()
+	snapshot = d.clipboard.Filter(snapshot)
 	if inPlace {
 		io.WriteString(d.out, home+eraseBelow)
 		d.resetToLocked(snapshot)
@@ -308,13 +317,14 @@ func (d *display) resetToLocked(snapshot []byte) {
 	d.seen.reset()
 	d.showLocked(snapshot)
 	if d.replay != nil {
-		d.replay = vt.StripAfter(d.seen.now().Continuation())
+		d.stripLocked()
 	}
 	d.updateTitleLocked()
 }
 
 // cancelSequenceLocked ends an unfinished control sequence.
 func (d *display) cancelSequenceLocked() {
+	d.clipboard = vt.ClipboardFilter{}
 	if d.aside == nil && !d.seen.now().Ground() {
 		d.showLocked([]byte(cancel))
 	}

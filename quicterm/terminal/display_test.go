@@ -322,3 +322,41 @@ func TestPipeGetsOnlyOutput(t *testing.T) {
 		}
 	})
 }
+
+// A question for the clipboard does not reach the terminal, wherever it is cut by the start or the end of a replay, a
+// snapshot or a gap.
+func TestClipboardIsNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const read = "\x1b]52;c;?\a"
+		for n := range len(read) + 1 {
+			for why, between := range map[string]func(*display){
+				"live":         func(*display) {},
+				"replay":       (*display).beginReplay,
+				"replayed":     func(d *display) { d.beginReplay(); d.endReplay() },
+				"window":       func(d *display) { d.beginWindow(); d.endWindow(nil, false) },
+				"gap":          func(d *display) { d.showGap(client.Gap{From: 2, To: 3, Bytes: 100}) },
+				"gap and more": func(d *display) { d.showGap(client.Gap{Snapshot: []byte("new" + read[:n])}) },
+				"screen":       func(d *display) { d.showScreen([]byte("new"+read+read[:n]), true) },
+				"old screen": func(d *display) {
+					d.beginReplay()
+					d.showScreen([]byte("new"+read+read[:n]), false)
+					d.endReplay()
+				},
+			} {
+				d, out := live()
+				d.Write([]byte("a" + read[:n]))
+				between(d)
+				d.Write([]byte(read[n:] + "\x1b]52;c;aGk=\ab"))
+				d.endReplay()
+				d.restore(false)
+				got := out.String()
+				if strings.Contains(got, "\x1b]52;c;?") {
+					t.Errorf("%s after %d bytes: wrote %q", why, n, got)
+				}
+				if !strings.Contains(got, "52;c;aGk=") {
+					t.Errorf("%s after %d bytes: what is copied is lost: %q", why, n, got)
+				}
+			}
+		}
+	})
+}

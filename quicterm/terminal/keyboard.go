@@ -22,7 +22,7 @@ type keyboard struct {
 	cfg     Config
 	escapes *escapeFilter
 	suspend func() // or nil
-	menu    *menu  // or nil
+	menu    *menu
 
 	mu       sync.Mutex
 	queue    []input
@@ -41,7 +41,9 @@ type input struct {
 }
 
 func newKeyboard(s Session, d *display, v *view, cfg Config) *keyboard {
-	return &keyboard{session: s, display: d, view: v, cfg: cfg, escapes: newEscapeFilter(cfg.Escape), max: maxQueue}
+	k := &keyboard{session: s, display: d, view: v, cfg: cfg, escapes: newEscapeFilter(cfg.Escape), max: maxQueue}
+	k.menu = newMenu(d, k.leaveMenu)
+	return k
 }
 
 // read reads in until it fails. If in is a file or a pipe, read waits for the session and drops nothing, and the end
@@ -94,12 +96,22 @@ func (k *keyboard) escape(c byte) bool {
 		size := k.view.takes()
 		k.do(func() error { return k.session.TakeSize(size) })
 	case '+':
-		if k.menu == nil {
+		if k.cfg.Forwards == nil {
 			return false
 		}
-		k.menu.begin()
+		k.menu.begin(func(keys *menuKeys) { keys.ask(stays(k.cfg.Forwards)) })
+	case '<':
+		if k.cfg.Offers == nil {
+			return false
+		}
+		k.menu.begin(func(keys *menuKeys) { keys.ask(k.cfg.Offers) })
+	case '!':
+		if k.cfg.Paste == nil {
+			return false
+		}
+		k.menu.begin(func(keys *menuKeys) { keys.paste(k.cfg.Paste) })
 	case '?':
-		k.display.print(helpText(k.cfg.Role, k.escapes.char, k.menu != nil))
+		k.display.print(helpText(k.cfg, k.escapes.char))
 	default:
 		return false
 	}

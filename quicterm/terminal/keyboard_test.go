@@ -139,6 +139,8 @@ func (k *typist) typed(b string) {
 func (k *typist) wantShown(why, want string) {
 	k.t.Helper()
 	synctest.Wait()
+	k.display.mu.Lock()
+	defer k.display.mu.Unlock()
 	if got := k.shown.String(); got != want {
 		k.t.Errorf("%s: shown %q, want %q", why, got, want)
 	}
@@ -163,7 +165,7 @@ func TestEscapesOfStoppedProgram(t *testing.T) {
 		k.typed("x\r")
 		k.wantShown("more", "\r\n[qt: the program does not read its input: 20 B are waiting, further input is dropped\a]\r\n")
 		k.typed("~?")
-		k.wantShown("help", "\r\n[qt]\r\n"+strings.ReplaceAll(helpText(wire.RoleWriter, '~', false), "\n", "\r\n")+"\r\n")
+		k.wantShown("help", "\r\n[qt]\r\n"+strings.ReplaceAll(helpText(Config{Role: wire.RoleWriter}, '~'), "\n", "\r\n")+"\r\n")
 		k.typed("~#")
 		k.wantShown("status", "\r\n[qt: status of test]\r\n")
 		k.typed("~.")

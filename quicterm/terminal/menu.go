@@ -16,12 +16,10 @@ const menuPrompt = "qt: "
 // maxMenuKeys bounds the reads of the keyboard that wait while a menu is busy. Further ones are dropped.
 const maxMenuKeys = 64
 
-// A menu asks the user for lines between the program's output, and shows the answers. Keys go to it until the user
-// leaves it with an empty line, Ctrl-C or Ctrl-D; left then gets the keys that were typed since. The program's output
-// continues.
+// A menu takes the keyboard from the program while something of this client uses it. Then left gets the keys that are for
+// the program. The program's output continues.
 type menu struct {
 	display *display
-	answer  func(ctx context.Context, line string) string
 	left    func(end func() (typed []byte))
 	life    context.Context
 	stop    context.CancelFunc
@@ -31,29 +29,28 @@ type menu struct {
 	keys chan []byte // while it is open
 }
 
-func newMenu(
-	d *display, answer func(context.Context, string) string, left func(end func() (typed []byte)),
-) *menu {
-	m := &menu{display: d, answer: answer, left: left}
+func newMenu(d *display, left func(end func() (typed []byte))) *menu {
+	m := &menu{display: d, left: left}
 	m.life, m.stop = context.WithCancel(context.Background())
 	return m
 }
 
-// begin opens the menu, unless it is open.
-func (m *menu) begin() {
+// begin opens the menu for use, unless it is open.
+func (m *menu) begin(use func(*menuKeys)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.keys == nil && m.life.Err() == nil {
 		m.keys = make(chan []byte, maxMenuKeys)
-		m.wg.Go(func() { m.run(&menuKeys{life: m.life, keys: m.keys, display: m.display}) })
+		keys := &menuKeys{life: m.life, keys: m.keys, display: m.display}
+		m.wg.Go(func() {
+			use(keys)
+			m.left(func() []byte { return m.end(keys.rest) })
+		})
 	}
 }
 
 // takes takes typed bytes while the menu is open.
 func (m *menu) takes(typed []byte) bool {
-	if m == nil {
-		return false
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.keys == nil {
@@ -66,25 +63,40 @@ func (m *menu) takes(typed []byte) bool {
 	return true
 }
 
-func (m *menu) run(keys *menuKeys) {
-	lines := term.NewTerminal(keys, menuPrompt)
+// stays returns the answers of a menu that stays until the user leaves it.
+func stays(answers func(context.Context, string) string) func(context.Context, string) (string, bool) {
+	return func(ctx context.Context, line string) (string, bool) { return answers(ctx, line), true }
+}
+
+// ask asks the user for lines between the program's output, and shows the answers, until the last of these, an empty
+// line, Ctrl-C or Ctrl-D.
+func (k *menuKeys) ask(answers func(ctx context.Context, line string) (text string, more bool)) {
+	lines := term.NewTerminal(k, menuPrompt)
+	type answered struct {
+		text string
+		more bool
+	}
 	for line, err := "", error(nil); ; {
-		answer := make(chan string, 1)
-		go func() { answer <- m.answer(m.life, line) }() // a dead network may keep it: whoever leaves does not wait for it
+		answer := make(chan answered, 1)
+		go func() { // a dead network may keep it: whoever leaves does not wait for it
+			text, more := answers(k.life, line)
+			answer <- answered{text, more}
+		}()
 		select {
-		case text := <-answer:
-			m.display.print(text)
-		case <-m.life.Done():
+		case a := <-answer:
+			if k.display.print(a.text); !a.more {
+				return
+			}
+		case <-k.life.Done():
 			return
 		}
 		if line, err = lines.ReadLine(); err != nil || line == "" {
 			break
 		}
 	}
-	if m.life.Err() == nil {
-		fmt.Fprint(keys, "\r\n")
+	if k.life.Err() == nil {
+		fmt.Fprint(k, "\r\n")
 	}
-	m.left(func() []byte { return m.end(keys.rest) })
 }
 
 // end closes the menu, and returns the keys that it has not used: those that are left of a read, and of later ones.
@@ -100,12 +112,10 @@ func (m *menu) end(typed []byte) []byte {
 
 // close ends the menu, and waits for that, but not for an answer.
 func (m *menu) close() {
-	if m != nil {
-		m.mu.Lock()
-		m.stop()
-		m.mu.Unlock()
-		m.wg.Wait()
-	}
+	m.mu.Lock()
+	m.stop()
+	m.mu.Unlock()
+	m.wg.Wait()
 }
 
 // menuKeys is the terminal of a menu.

@@ -69,6 +69,18 @@ func endedText(e wire.Ended, now time.Time) string {
 	return fmt.Sprintf("%s: %s, %s", command, how, at.Format(format))
 }
 
+// portsText says that programs of the session listen at ports, and where one is forwarded.
+func portsText(opened []uint16, escape byte) string {
+	text := fmt.Sprintf("port %d is open", opened[0])
+	if len(opened) > 1 {
+		text = "ports " + strings.Trim(fmt.Sprint(opened), "[]") + " are open"
+	}
+	if escape != 0 {
+		text += fmt.Sprintf(": %c+", escape)
+	}
+	return text
+}
+
 // EndingText says that the session is being ended, by whom and why.
 func EndingText(by string) string { return "this session is being ended by " + by }
 
@@ -115,23 +127,25 @@ func takeHint(escape byte) string {
 	return fmt.Sprintf(" (%c= takes it)", escape)
 }
 
-// suspendHelp is for systems whose shells have jobs, menuHelp for clients with a menu.
+// suspendHelp is for systems whose shells have jobs, the others for clients that can do that.
 const (
 	suspendHelp = " ~^Z suspend qt, as a job of your shell: fg continues it\n"
 	menuHelp    = " ~+  list, add and remove forwards\n"
+	offersHelp  = " ~<  save a file that qtd get offers, or answer for what\n     the ssh agent is asked\n"
+	pasteHelp   = " ~!  copy the clipboard's picture or file there, and\n     paste its path\n"
 )
 
 // helpText lists the escapes, in lines that fit into a narrow window.
-func helpText(role wire.Role, escape byte, menu bool) string {
+func helpText(cfg Config, escape byte) string {
 	help := `Escapes, at the start of a line:
  ~.  leave: the session continues, qt attach resumes it
 ` + suspendHelp + ` ~#  show the state of the connection
  ~>  skip the output that has piled up
  ~*  show keys before the server answers, or no longer
  ~=  give a shared session the size of this terminal
-` + menuHelp + ` ~?  show this help
+` + menuHelp + offersHelp + pasteHelp + ` ~?  show this help
  ~~  type a ~`
-	if role == wire.RoleWatch {
+	if cfg.Role == wire.RoleWatch {
 		help = `You watch: what you type does not reach the program.
 Ctrl-C leaves. The arrow keys and those for pages move the
 window over a larger screen and over what has scrolled
@@ -143,11 +157,22 @@ off; space lets it follow the cursor. Escapes:
 	if runtime.GOOS == "windows" {
 		help = strings.Replace(help, suspendHelp, "", 1)
 	}
-	if !menu {
+	if cfg.Forwards == nil {
 		help = strings.Replace(help, menuHelp, "", 1)
+	}
+	if cfg.Offers == nil {
+		help = strings.Replace(help, offersHelp, "", 1)
+	}
+	if cfg.Paste == nil {
+		help = strings.Replace(help, pasteHelp, "", 1)
 	}
 	return strings.ReplaceAll(help, "~", string(escape))
 }
+
+// pastingText says how far a paste is that takes long, and pasteLeftText that the user has left it.
+func pastingText(state string) string { return state + ": Ctrl-C leaves it" }
+
+const pasteLeftText = "nothing is pasted"
 
 // inputFullText says that what is typed from now on is dropped: the program does not
 // read, and waiting bytes are kept already.
@@ -186,4 +211,17 @@ func Bytes(n uint64) string {
 		v, units = v/1000, units[1:]
 	}
 	return fmt.Sprintf("%.1f %cB", v, units[0])
+}
+
+// Duration writes a duration in its largest unit.
+func Duration(d time.Duration) string {
+	switch {
+	case d.Minutes() < 1:
+		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
+	case d.Hours() < 1:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d.Hours() < 48:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -33,8 +34,10 @@ func TestMessages(t *testing.T) {
 
 // The help fits into a narrow window.
 func TestHelpIsNarrow(t *testing.T) {
+	forwards := func(context.Context, string) string { return "" }
+	paste := func(context.Context, func(string)) (string, error) { return "", nil }
 	for _, role := range []wire.Role{wire.RoleWriter, wire.RoleWatch} {
-		for line := range strings.Lines(helpText(role, '~', true)) {
+		for line := range strings.Lines(helpText(Config{Role: role, Forwards: forwards, Paste: paste}, '~')) {
 			if len(strings.TrimSpace(line)) >= 60 {
 				t.Errorf("%q", line)
 			}

@@ -79,10 +79,11 @@ func (t *Terminal) Run(ctx context.Context, s Session, size wire.Size) (status i
 	if raw && terminal {
 		t.display.predict(predict.New(t.cfg.Predict), t.cfg.Predict, s.RTT, s.AskHint)
 	}
-	k := newKeyboard(s, t.display, t.view, t.cfg)
-	if raw && terminal && t.cfg.Forwards != nil {
-		k.menu = newMenu(t.display, t.cfg.Forwards, k.leaveMenu)
+	cfg := t.cfg
+	if !raw || !terminal {
+		cfg.Forwards, cfg.Paste, cfg.Offers = nil, nil, nil
 	}
+	k := newKeyboard(s, t.display, t.view, cfg)
 	defer k.close()
 	if raw {
 		// A stopped job leaves the terminal to a shell.

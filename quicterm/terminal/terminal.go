@@ -29,6 +29,15 @@ type Config struct {
 
 	// Forwards answers a line of the menu of forwards; nil for no menu. It may wait for the server.
 	Forwards func(ctx context.Context, line string) string
+
+	// Offers answers a line of the menu of offered files; nil for no menu. The files are those of Offered. More says that
+	// the menu stays.
+	Offers  func(ctx context.Context, line string) (text string, more bool)
+	Offered func(wire.OfferFile)
+
+	// Paste copies what is in the clipboard to a file for the program, and returns its path there; nil for nothing. It calls
+	// say with how far it is.
+	Paste func(ctx context.Context, say func(text string)) (path string, err error)
 }
 
 // A Session is what a terminal needs of a [client.Session].
@@ -85,11 +94,22 @@ func (t *Terminal) Streams() client.Streams {
 		Began:     t.view.began,
 		Resized:   t.view.resized,
 		Hinted:    t.view.hinted,
+		Offered:   t.cfg.Offered,
 	}
 }
 
 // Size returns the size of the window: that of the first standard stream that is a terminal, or else 80×24.
 func (t *Terminal) Size() wire.Size { return windowSize() }
 
+// Ports tells in the title of ports of the server that have opened.
+func (t *Terminal) Ports(opened []uint16) {
+	if len(opened) > 0 {
+		t.display.setTitle(portsText(opened, newEscapeFilter(t.cfg.Escape).char), textTime)
+	}
+}
+
 // Print shows lines of the caller between the program's output.
 func (t *Terminal) Print(text string) { t.display.print(text) }
+
+// Notice is Print for what the user should see also while a full-screen program runs.
+func (t *Terminal) Notice(text string) { t.display.notice(text) }

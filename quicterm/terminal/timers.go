@@ -21,6 +21,9 @@ const (
 	// titleAfter is how long a link is down before the title says so: most outages end before a user reads it.
 	titleAfter = time.Second
 
+	// pasteAfter is how long a paste takes before a line says how far it is.
+	pasteAfter = time.Second
+
 	// openTime bounds how long after a key output is read at once, if no hint says that the program has had the key.
 	openTime = 5 * time.Second
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -146,6 +147,37 @@ type Attach struct {
 
 	// Side is for a new side pipe in place of a session.
 	Side Side `cbor:"21,keyasint,omitempty"`
+
+	// Agent is where this client offers its ssh agent on the server, as of [OfferAgent]: an [AgentID], or nothing. The program of
+	// a new session gets SSH_AUTH_SOCK then, if the login allows that.
+	Agent []byte `cbor:"22,keyasint,omitempty"`
+
+	// Terminfo is the compiled entry of the terminal that TERM of Env names, as term(5) describes it, for a new session.
+	Terminfo []byte `cbor:"23,keyasint,omitempty"`
+}
+
+// An AgentID is the secret by which a session reaches the ssh agent that a client offers on a server. The client has drawn
+// it at random: a process of the account that knows it can use the agent.
+type AgentID [16]byte
+
+// ParseAgentID returns the id in a message. It is zero if there is none, or what is there is none.
+func ParseAgentID(b []byte) (id AgentID) {
+	if len(b) == len(id) {
+		copy(id[:], b)
+	}
+	return id
+}
+
+// maxAgentMessage bounds a message to or of an ssh agent, in bytes, as ssh-agent does.
+const maxAgentMessage = 256 << 10
+
+// ParseAgentLength returns how many bytes of a message to or of an ssh agent follow its length, the first 4 bytes of b.
+func ParseAgentLength(b []byte) (uint32, error) {
+	n := binary.BigEndian.Uint32(b)
+	if n == 0 || n > maxAgentMessage {
+		return 0, errors.New("a message of an ssh agent with an impossible length")
+	}
+	return n, nil
 }
 
 // Notify asks for NoticeWaits and, with an endpoint, for messages by Web Push while the client has not got the output. It is

@@ -54,6 +54,7 @@ const (
 	MaxMachine  = 64       // bytes of the name of a client's machine: longer ones are cut
 	MaxSummary  = 256      // bytes of a command line as listed
 	MaxDir      = 1024     // bytes of a directory in an Activity: a longer one is left out
+	MaxTerminfo = 16 << 10 // bytes of a terminfo entry: a longer one is ignored. Those of terminals have up to 5 KiB
 )
 
 // ValidName reports whether a session may have a name: a word for a shell, too, of letters and digits, and behind the
@@ -304,3 +305,4 @@ func (*Records) Type() Type     { return TypeRecords }
 func (*Started) Type() Type     { return TypeStarted }
 func (*End) Type() Type         { return TypeEnd }
 func (*Appeared) Type() Type    { return TypeAppeared }
+func (*OfferFile) Type() Type   { return TypeOfferFile }

@@ -25,6 +25,8 @@ const (
 	EventSilent       EventKind = 13 // nothing was printed for a while, and no program waits for input
 	EventExited       EventKind = 14 // the session's program has ended
 	EventOmitted      EventKind = 15 // the program has told more at once than is kept
+	EventPortOpened   EventKind = 16 // a process of the session listens at Port, or no longer
+	EventPortClosed   EventKind = 17
 )
 
 // MaxEventText is how many bytes the text of an event may have.
@@ -51,6 +53,8 @@ type Event struct {
 
 	// Program is the name of the process in the foreground, if it is known, of a terminal that is still.
 	Program string `cbor:"13,keyasint,omitempty" text:"name"`
+
+	Port uint16 `cbor:"14,keyasint,omitempty"`
 }
 
 // Encode returns the payload of an Event frame.

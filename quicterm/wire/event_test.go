@@ -19,7 +19,8 @@ var goldenEvents = []struct {
 	{Event{
 		Kind: EventEnded, Time: 1, Output: 2, Client: "ann@192.0.2.1", Role: RoleShare, By: "bob@192.0.2.2", Cols: 80, Rows: 24,
 		Text: "t", Status: new(uint8), Took: 3, Count: 4, Program: "p",
-	}, `ad
+		Port: 80,
+	}, `ae
 		01 08
 		02 01
 		03 02
@@ -32,7 +33,8 @@ var goldenEvents = []struct {
 		0a 00
 		0b 03
 		0c 04
-		0d 61 70`},
+		0d 61 70
+		0e 1850`},
 }
 
 func TestEventGolden(t *testing.T) {
@@ -51,7 +53,8 @@ func TestEventGolden(t *testing.T) {
 		}
 	}
 	kinds := []EventKind{EventAttached, EventDetached, EventDisplaced, EventResized, EventTitle, EventDirectory, EventBegan,
-		EventEnded, EventBell, EventNotification, EventPrompt, EventWaits, EventSilent, EventExited, EventOmitted}
+		EventEnded, EventBell, EventNotification, EventPrompt, EventWaits, EventSilent, EventExited, EventOmitted,
+		EventPortOpened, EventPortClosed}
 	for i, kind := range kinds {
 		if int(kind) != i+1 {
 			t.Errorf("kind %d is %d", i+1, kind)

@@ -115,8 +115,10 @@ var goldenBodies = []struct {
 		Events:      true,
 		Notify:      &Notify{Endpoint: "https://p/", Key: []byte{1}, Auth: []byte{2}, Signer: []byte{3}},
 		Side:        SideForward,
+		Agent:       []byte{1, 2},
+		Terminfo:    []byte{0x1a, 1},
 	},
-		`06 000087 b5
+		`06 00008f b7
 		01 02
 		02 64 776f726b
 		03 50 0f0e0d0c0b0a09080706050403020100
@@ -145,7 +147,9 @@ var goldenBodies = []struct {
 			02 41 01
 			03 41 02
 			04 41 03
-		15 01`},
+		15 01
+		16 42 0102
+		17 42 1a01`},
 	{&Attached{
 		ID:      testID,
 		UID:     1000,
@@ -301,8 +305,9 @@ var goldenBodies = []struct {
 		Proof:    "ssh",
 		Reported: "password",
 		Proven:   1700000000,
-		Guest:    &Guest{Types: true, Until: 1700000000}},
-		`20 00004d aa
+		Guest:    &Guest{Types: true, Until: 1700000000},
+		Forwards: true},
+		`20 00004f ab
 		01 67 616e6e403a3a31
 		02 64 35333438
 		03 f5
@@ -314,7 +319,8 @@ var goldenBodies = []struct {
 		09 1a6553f100
 		0a a2
 			01 f5
-			02 1a6553f100`},
+			02 1a6553f100
+		0c f5`},
 	{&Query{Activity: true},
 		`21 000003 a1
 		01 f5`},
@@ -400,6 +406,7 @@ var goldenBodies = []struct {
 		`2a 000009 a1
 		01 66 757064617465`},
 	{&Appeared{Scope: "5348"}, `2b 000007 a1 01 64 35333438`},
+	{&OfferFile{ID: 1, Size: 2, Name: "a"}, `2c 000008 a3 01 01 02 02 03 61 61`},
 	{&Started{}, `29 000001 a0`},
 	{&Launch{
 		ID:          testID,
@@ -425,8 +432,11 @@ var goldenBodies = []struct {
 		Start:   "w",
 		Keys:    &KeyTask{Task: KeysAdd, Dir: "/k", Sum: []byte("sum"), Line: []byte("l")},
 		Side:    SideFiles,
+
+		Terminfo: []byte{0x1a, 1},
+		Agent:    true,
 	},
-		`24 0000a0 b6
+		`24 0000a8 b818
 		01 50 000102030405060708090a0b0c0d0e0f
 		02 64 776f726b
 		03 64 35333438
@@ -452,12 +462,15 @@ var goldenBodies = []struct {
 			02 62 2f6b
 			03 43 73756d
 			04 41 6c
-		16 02`},
-	{&Dial{Host: "db", Port: 5432, Path: "/s"},
-		`1b 00000d a3
+		16 02
+		17 42 1a01
+		1818 f5`},
+	{&Dial{Host: "db", Port: 5432, Path: "/s", UDP: true},
+		`1b 00000f a4
 		01 62 6462
 		02 19 1538
-		03 62 2f73`},
+		03 62 2f73
+		04 f5`},
 	{&Listen{Host: "*", Port: 80, Path: "/s", ID: 7},
 		`1c 00000d a4
 		01 61 2a
@@ -471,6 +484,10 @@ var goldenBodies = []struct {
 	{&Accepted{ID: 7},
 		`1e 000003 a1
 		01 07`},
+	{&OfferAgent{ID: 7, Agent: []byte{1, 2}},
+		`1f 000007 a2
+		01 07
+		02 42 0102`},
 	{&Error{Code: CodeLost, Text: "t", Lost: &Lost{
 		Name: "work", Scope: "5348", Summary: "sh", Command: "sh -c x", Dir: "/h", Size: Size{Cols: 80, Rows: 24}, Created: 1,
 		Boot: testBoot, Exited: true, Status: 4, Reason: "r", Screen: []byte{0x1b}, Seen: 2, Rebooted: true,

@@ -32,6 +32,9 @@ type Open struct {
 
 	// Guest is set for a client with a share, which may only attach.
 	Guest *Guest `cbor:"10,keyasint,omitempty"`
+
+	// Forwards is set for a client that may forward connections to any port.
+	Forwards bool `cbor:"12,keyasint,omitempty"`
 }
 
 // A Guest is what a share allows in its session.
@@ -71,6 +74,11 @@ type Launch struct {
 
 	// Side makes a side pipe, which no list shows: the program is that of the holder.
 	Side Side `cbor:"22,keyasint,omitempty"`
+
+	// Terminfo is that of Attach, for a program that cannot find an entry of its terminal.
+	Terminfo []byte `cbor:"23,keyasint,omitempty"`
+
+	Agent bool `cbor:"24,keyasint,omitempty"` // the program gets SSH_AUTH_SOCK: clients may offer their ssh agents
 }
 
 // Persist says where the records of lost sessions are, and what the process is started for.

@@ -28,7 +28,7 @@ const RequestsTime = 30 * time.Second
 // A Type is the type of a message.
 type Type uint8
 
-// The types of messages. Those up to TypeAccepted are between client and server; the others
+// The types of messages. Those up to TypeOfferAgent are between client and server; the others
 // never leave the machine.
 const (
 	TypeHello    Type = 1
@@ -67,6 +67,8 @@ const (
 	TypeListening Type = 29
 	TypeAccepted  Type = 30
 
+	TypeOfferAgent Type = 31
+
 	TypeOpen   Type = 32
 	TypeQuery  Type = 33
 	TypeState  Type = 34
@@ -80,7 +82,8 @@ const (
 	TypeStarted Type = 41
 	TypeEnd     Type = 42
 
-	TypeAppeared Type = 43
+	TypeAppeared  Type = 43
+	TypeOfferFile Type = 44
 )
 
 // A Message is one message as it travels:

@@ -147,7 +147,24 @@ const (
 	NoticeAppeared byte = 9
 	// NoticeWaits: to a client whose Attach has Notify: the program waits for input.
 	NoticeWaits byte = 10
+	// NoticePorts: to a writer that may forward: at which ports processes of the session listen, as of PortsText.
+	NoticePorts byte = 12
+	// NoticeFile: to the client at the keyboard: a file is offered. The text is an OfferFile.
+	NoticeFile byte = 13
 )
+
+// PortsText returns the text of NoticePorts.
+func PortsText(ports []uint16) string { return strings.Trim(fmt.Sprint(ports), "[]") }
+
+// ParsePorts is the inverse of PortsText. It skips fields that are not ports.
+func ParsePorts(text string) (ports []uint16) {
+	for _, field := range strings.Fields(text) {
+		if n, err := strconv.ParseUint(field, 10, 16); err == nil && n > 0 {
+			ports = append(ports, uint16(n))
+		}
+	}
+	return ports
+}
 
 // A Presence names another client of a session, as the text of NoticeJoined and NoticeLeft.
 type Presence struct {

@@ -24,8 +24,8 @@ func TestTerminalNumbersGolden(t *testing.T) {
 		}
 	}
 	notices := []byte{NoticeDisplaced, NoticeLeaving, NoticeReaderGone, NoticeJoined, NoticeLeft, NoticeEnding,
-		NoticeRenamed, NoticeEnded, NoticeAppeared, NoticeWaits}
-	if want := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}; !bytes.Equal(notices, want) {
+		NoticeRenamed, NoticeEnded, NoticeAppeared, NoticeWaits, NoticeFile}
+	if want := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13}; !bytes.Equal(notices, want) {
 		t.Errorf("codes of notices are %v, want %v", notices, want)
 	}
 }

@@ -109,7 +109,7 @@ func (c *copier) run() error {
 			err = c.to.setTime(d.to, d.info)
 		}
 		if err != nil {
-			c.fail(d.to, err)
+			c.fail(d, err)
 		}
 	}
 	if err := context.Cause(c.ctx); err != nil {
@@ -121,8 +121,31 @@ func (c *copier) run() error {
 	return nil
 }
 
-// fail tells that a file is not copied. Errors that others will have too end all.
-func (c *copier) fail(name string, err error) {
+// A sourceError is one of the file that is copied, and not of its copy.
+type sourceError struct{ error }
+
+// Unwrap returns what went wrong.
+func (e *sourceError) Unwrap() error { return e.error }
+
+// ofSource returns an error of the source, or nil.
+func ofSource(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &sourceError{err}
+}
+
+// fail tells that a file is not copied.
+func (c *copier) fail(j job, err error) {
+	if errors.As(err, new(*sourceError)) {
+		c.tell(j.from.label(j.name), err)
+	} else {
+		c.tell(c.to.label(j.to), err)
+	}
+}
+
+// tell tells what is wrong with a file. Errors that others will have too end all.
+func (c *copier) tell(name string, err error) {
 	if c.ctx.Err() != nil {
 		return
 	}
@@ -146,7 +169,7 @@ const maxLine = 1024
 // finish counts a file, which was copied unless there is an error.
 func (c *copier) finish(j job, err error) {
 	if err != nil {
-		c.fail(j.to, err)
+		c.fail(j, err)
 		return
 	}
 	c.progress.Files.Add(1)
@@ -163,14 +186,14 @@ func (c *copier) add(j job) {
 	}
 	switch {
 	case mode.IsDir() && !c.Recursive:
-		c.fail(j.to, errors.New("it is a directory: -r copies it"))
+		c.fail(j, ofSource(errors.New("it is a directory: -r copies it")))
 	case mode.IsDir():
 		made, err := mkdirIn(c.to, j.to)
 		if err == nil && made && mode.Perm()&0o755 != 0o755 { // the accounts that cannot read it cannot read the copy
 			err = c.narrow(j.to, mode|0o700)
 		}
 		if err != nil {
-			c.fail(j.to, err)
+			c.fail(j, err)
 			return
 		}
 		c.mu.Lock()
@@ -188,7 +211,7 @@ func (c *copier) add(j job) {
 		c.links = append(c.links, j)
 		c.mu.Unlock()
 	case !mode.IsRegular():
-		c.fail(j.to, errors.New("not a regular file"))
+		c.fail(j, ofSource(errors.New("not a regular file")))
 	default:
 		c.progress.TotalBytes.Add(j.info.Size())
 		places, do := c.small, c.copySmall
@@ -260,7 +283,7 @@ func (c *copier) copyDir(dir job) {
 				err = errors.New("its path is too long")
 			}
 			if err != nil {
-				c.fail(dir.to+"/"+name, err)
+				c.tell(dir.from.label(dir.name)+"/"+name, err)
 				continue
 			}
 			c.add(job{from: dir.from, name: path.Join(dir.name, name), to: path.Join(dir.to, name), info: info})
@@ -268,7 +291,7 @@ func (c *copier) copyDir(dir job) {
 		return context.Cause(c.ctx)
 	})
 	if err != nil {
-		c.fail(dir.to, err)
+		c.fail(dir, ofSource(err))
 	}
 }
 
@@ -285,7 +308,7 @@ func (c *copier) attributes(info fs.FileInfo) files.Attributes {
 func (c *copier) copySmall(j job) error {
 	content, err := j.from.get(j.name)
 	if err != nil {
-		return err
+		return ofSource(err)
 	}
 	if len(content) > files.MaxPut { // it has grown
 		select {
@@ -307,7 +330,7 @@ func (c *copier) copySmall(j job) error {
 func (c *copier) link(j job) error {
 	target, err := j.from.readLink(j.name)
 	if err != nil {
-		return err
+		return ofSource(err)
 	}
 	err = c.to.symlink(target, j.to)
 	if info, missing := c.to.lstat(j.to); err != nil && missing == nil && !info.IsDir() {

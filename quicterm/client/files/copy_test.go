@@ -1,15 +1,19 @@
 package files
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/fstest"
@@ -63,10 +67,17 @@ func (f *fake) get(name string) ([]byte, error) {
 	return []byte(content), nil
 }
 
-func (f *fake) open(name string, offset int64) (io.ReadCloser, error) {
+func (f *fake) open(name string) (source, error) {
 	content, err := f.get(name)
-	return io.NopCloser(strings.NewReader(string(content[min(int(offset), len(content)):]))), err
+	return unclosed{bytes.NewReader(content)}, err
 }
+
+// An unclosed is a source that nothing has opened.
+type unclosed struct{ io.ReaderAt }
+
+func (unclosed) Close() error { return nil }
+
+func (f *fake) label(name string) string { return "from:" + name }
 
 func (f *fake) readLink(name string) (string, error) { return f.links[name], nil }
 
@@ -135,10 +146,11 @@ func TestHostileNames(t *testing.T) {
 	}
 	const noName = "no file here can have this name"
 	want := []string{
-		"./: " + noName, "./..: " + noName, "./../up: " + noName, ".//abs: " + noName, "./a/b: " + noName,
-		"./nul?: " + noName, "./" + longName + ": " + noName, "./x.qt.part: it is a part of a file that is not whole",
-		"esc?]0;x?: file does not exist", "old: there is a link, which is not followed", "pipe: not a regular file",
-		"twice: file exists",
+		"from:./: " + noName, "from:./..: " + noName, "from:./../up: " + noName, "from:.//abs: " + noName,
+		"from:./a/b: " + noName, "from:./nul?: " + noName, "from:./" + longName + ": " + noName,
+		"from:./x.qt.part: it is a part of a file that is not whole", "from:esc?]0;x?: file does not exist",
+		dir + "/old: there is a link, which is not followed", "from:pipe: not a regular file",
+		dir + "/twice: file exists",
 	}
 	slices.Sort(want)
 	if !slices.Equal(failed, want) {
@@ -172,7 +184,7 @@ func TestVanishedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed, _, err := copyFrom(t, f, dir, Options{Preserve: true})
-	want := []string{"gone: file does not exist", "short: it became shorter while it was read"}
+	want := []string{"from:gone: file does not exist", "from:short: it became shorter while it was read"}
 	if !errors.Is(err, ErrIncomplete) || !slices.Equal(failed, want) {
 		t.Errorf("%v, failed are %q, want %q", err, failed, want)
 	}
@@ -195,13 +207,14 @@ func (f full) put(string, files.Attributes, []byte) error {
 	return &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
 }
 
-func (f full) close() {}
+func (f full) label(name string) string { return "to:" + name }
+func (f full) close()                   {}
 
 // A full disk ends a copy: all other files would fail too.
 func TestFullDisk(t *testing.T) {
 	f := &fake{dirs: map[string][]fs.FileInfo{}, content: map[string]string{}}
 	for i := range 2000 {
-		name := "f" + strings.Repeat("x", i)
+		name := fmt.Sprint("f", i) // long ones would be refused for that, each with a line
 		f.dirs["."] = append(f.dirs["."], entry(name, 0o644, 1))
 		f.content[name] = "x"
 	}
@@ -210,7 +223,8 @@ func TestFullDisk(t *testing.T) {
 	lines := 0
 	c := newCopier(ctx, stop, full{}, Options{Recursive: true, Failed: func(string) { lines++ }}, new(Progress))
 	c.add(job{from: f, name: ".", to: ".", info: entry(".", fs.ModeDir|0o755, 0)})
-	if err := c.run(); err == nil || !strings.HasSuffix(err.Error(), "no space left on device") || lines > 0 {
+	if err := c.run(); err == nil || !strings.HasPrefix(err.Error(), "to:f") ||
+		!strings.HasSuffix(err.Error(), ": no space left on device") || lines > 0 {
 		t.Errorf("the copy ends with %v, after %d lines", err, lines)
 	}
 }
@@ -266,9 +280,9 @@ type endless struct {
 	read func()
 }
 
-func (e endless) open(string, int64) (io.ReadCloser, error) { return e, nil }
+func (e endless) open(string) (source, error) { return e, nil }
 
-func (e endless) Read(p []byte) (int, error) {
+func (e endless) ReadAt(p []byte, _ int64) (int, error) {
 	e.read()
 	return len(p), nil
 }
@@ -302,25 +316,52 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// A sized is a fake with files that are read and hashed from anywhere. It remembers where they were opened.
+// A sized is a fake with files that are hashed. It remembers where each was read first in the file.
 type sized struct {
 	*fake
-	opened *sync.Map // offsets, by name
+	first *sync.Map // *atomic.Int64, by name
 }
 
-func (s sized) open(name string, offset int64) (io.ReadCloser, error) {
-	s.opened.Store(name, offset)
-	return s.fake.open(name, offset)
+func (s sized) open(name string) (source, error) {
+	first := new(atomic.Int64)
+	first.Store(math.MaxInt64)
+	s.first.Store(name, first)
+	from, err := s.fake.open(name)
+	return noted{from, first}, err
+}
+
+// A noted source remembers where it was read first in the file.
+type noted struct {
+	source
+	first *atomic.Int64
+}
+
+func (n noted) ReadAt(p []byte, offset int64) (int, error) {
+	for before := n.first.Load(); offset < before && !n.first.CompareAndSwap(before, offset); before = n.first.Load() {
+	}
+	return n.source.ReadAt(p, offset)
+}
+
+// from returns where a file was read first, or -1.
+func (s sized) from(name string) int64 {
+	first, ok := s.first.Load(name)
+	if !ok {
+		return -1
+	}
+	return first.(*atomic.Int64).Load()
 }
 
 func (s sized) hash(name string, offset, size uint64) (files.Hash, error) {
 	return files.HashRange(strings.NewReader(s.content[name]), offset, size)
 }
 
-// A part is continued behind what it has of the file, whatever else it has. Nothing is taken from another file or a link.
+// A part is continued behind what it has of the file, whatever else it has, also where the file has zeros. Nothing is taken
+// from another file or a link.
 func TestResume(t *testing.T) {
 	const whole = 3*files.MaxHash + 5
-	content := strings.Repeat("0123456789abcde", whole/15+1)[:whole]
+	const data = 2*files.MaxHash + 1000
+	content := strings.Repeat("0123456789abcde", data/15+1)[:data] + strings.Repeat("\x00", whole-data-1<<20)
+	content += strings.Repeat("x", 4) + strings.Repeat("\x00", 1<<20-4)
 	other := t.TempDir() + "/other"
 	dir := t.TempDir()
 	s := sized{&fake{dirs: map[string][]fs.FileInfo{}, content: map[string]string{}}, new(sync.Map)}
@@ -333,6 +374,7 @@ func TestResume(t *testing.T) {
 		"two":     {content[:2*files.MaxHash+7], 2 * files.MaxHash},
 		"hole":    {content[:files.MaxHash] + strings.Repeat("\x00", files.MaxHash) + content[2*files.MaxHash:], files.MaxHash},
 		"another": {strings.Repeat("x", whole), 0},
+		"partly":  {content[:data] + strings.Repeat("x", 1<<20+1), 2 * files.MaxHash},
 		"all":     {content, 3 * files.MaxHash},
 		"longer":  {content + "and more", 3 * files.MaxHash},
 	}
@@ -357,8 +399,8 @@ func TestResume(t *testing.T) {
 		t.Fatal(err, failed)
 	}
 	for name, p := range parts {
-		if from, _ := s.opened.Load(name); from != p.from {
-			t.Errorf("%s is continued at %v, want %d", name, from, p.from)
+		if from := s.from(name); from != p.from {
+			t.Errorf("%s is continued at %d, want %d", name, from, p.from)
 		}
 	}
 	for name := range s.content {
@@ -372,7 +414,7 @@ func TestResume(t *testing.T) {
 	if got := listed(t, dir); len(got) != len(s.content) {
 		t.Errorf("there is %q", got)
 	}
-	if from, _ := s.opened.Load("link"); from != int64(0) {
+	if s.from("link") != 0 {
 		t.Error("what a link leads to counts as a part")
 	}
 }
@@ -416,7 +458,7 @@ func TestOntoDevice(t *testing.T) {
 		failed := ""
 		o := Options{Failed: func(line string) { failed = line }}
 		err := Copy(t.Context(), []Location{{Path: from}}, Location{Path: to}, o, new(Progress))
-		if !errors.Is(err, ErrIncomplete) || !strings.HasSuffix(failed, "f is neither a file nor a directory") {
+		if !errors.Is(err, ErrIncomplete) || failed != device+": it is neither a file nor a directory" {
 			t.Errorf("onto %s: %v, %s", to, err, failed)
 		}
 	}
@@ -473,9 +515,9 @@ func TestModesOfLarge(t *testing.T) {
 // A contested is a directory in which another copy begins with a part when this one has written it.
 type contested struct{ *local }
 
-func (c contested) write(name string, offset int64, content io.Reader, wrote func(int64)) error {
-	err := c.local.write(name, offset, content, wrote)
-	return errors.Join(err, os.Remove(c.path(name)), os.WriteFile(c.path(name), []byte("begun"), 0o600))
+func (c contested) write(name string, content io.ReaderAt, offset, limit int64, wrote func(int64)) (int64, error) {
+	size, err := c.local.write(name, content, offset, limit, wrote)
+	return size, errors.Join(err, os.Remove(c.path(name)), os.WriteFile(c.path(name), []byte("begun"), 0o600))
 }
 
 // A copy gives no name to a part that another one has not finished.

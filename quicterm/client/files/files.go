@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,20 +26,25 @@ const (
 	// ownID is the first id of the requests of this package: pkg/sftp counts its own from 1 on.
 	ownID = 1 << 31
 
-	// packetBytes are the content of a request to read or write: fewer requests than with the 32 KiB of other servers.
-	packetBytes = 128 << 10
+	// packetBytes are the content of a request to read or write, near files.MaxPacket: what each costs beside its content, such
+	// as the wakes of threads, is spent on fewer.
+	packetBytes = 248 << 10
 
-	// requestsPerFile bounds the requests of a file that are under way: 8 MiB, as much as a session takes of input.
-	requestsPerFile = 64
+	// requestsPerFile bounds the blocks of packetBytes that are under way of a file, each by one request if it has no holes:
+	// almost 8 MiB, as much as a session takes of input.
+	requestsPerFile = 32
 
 	// attachTime bounds the time in which a side pipe is opened again after it was broken off.
 	attachTime = time.Minute
 )
 
-// Files are those of an account on a server, which [sftp.Client] opens. Relative paths start at the home directory.
+// Files are those of an account on a server, which [sftp.Client] opens. Relative paths start at the home directory, or
+// where the server's settings say.
 // They are safe for concurrent use.
 type Files struct {
 	*sftp.Client
+	Host string // in front of paths in messages, such as "server:"
+
 	out     *files.Writer
 	end     func()        // ends the side pipe
 	ended   chan struct{} // closed when err is known
@@ -101,6 +107,15 @@ func Open(ctx context.Context, c *client.Client) (*Files, error) {
 	return f, nil
 }
 
+// OpenUntil is Open for files that are closed when the context ends: a request would wait for a network. The caller
+// closes them, too, after stop, by which they outlive the context. It returns false if the context has ended.
+func OpenUntil(ctx context.Context, c *client.Client) (f *Files, stop func() bool, err error) {
+	if f, err = Open(ctx, c); err != nil {
+		return nil, nil, err
+	}
+	return f, context.AfterFunc(ctx, func() { f.Close() }), nil
+}
+
 // A pipe has what the [sftp.Client] writes.
 type pipe struct {
 	io.Writer
@@ -157,6 +172,18 @@ func (f *Files) ask(kind byte, request func(id uint32) []byte) ([]byte, error) {
 	case <-f.ended:
 		return nil, &EndedError{f.err}
 	}
+}
+
+// home returns the tree of a directory, of which the path from the home directory on is given.
+func (f *Files) home(dir string) (*remote, error) {
+	var refused *files.Error
+	home, err := f.ask(files.TypeReply, files.HomeOf)
+	if errors.As(err, &refused) { // an older server: most start there
+		var start string
+		start, err = f.RealPath(".")
+		home = []byte(start)
+	}
+	return &remote{f, path.Join(string(home), dir)}, f.reason(err)
 }
 
 // lost returns why the side pipe has ended, for whom a request has failed.

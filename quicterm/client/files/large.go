@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 
 	"github.com/quicterm/quicterm/quicterm/files"
@@ -12,6 +13,8 @@ import (
 
 // maxHashes bounds the ranges of a file that are hashed at once.
 const maxHashes = 8
+
+var errShorter = errors.New("it became shorter while it was read")
 
 // ownerWrites is the permission that a part needs to be written, also of a file that has it no more.
 const ownerWrites = 0o200
@@ -32,18 +35,18 @@ func (c *copier) copyLarge(j job) error {
 			return err
 		}
 	}
-	content, err := j.from.open(j.name, offset)
+	content, err := j.from.open(j.name)
 	if err != nil {
-		return err
+		return ofSource(err)
 	}
 	defer content.Close()
 	c.progress.Bytes.Add(offset)
 	c.progress.Resumed.Add(offset)
-	input := &input{ctx: c.ctx, r: content}
-	if j.info.Size() > files.MaxPut { // pkg/sftp leaves out bytes where the end of a file moves while it reads there
-		input.r = io.LimitReader(content, j.info.Size()-offset)
+	limit := j.info.Size()
+	if limit <= files.MaxPut { // it has grown, or does not tell its size, as those of /proc
+		limit = math.MaxInt64
 	}
-	err = c.to.write(part, offset, input, func(n int64) { c.progress.Bytes.Add(n) })
+	size, err := c.to.write(part, &input{c.ctx, content}, offset, limit, func(n int64) { c.progress.Bytes.Add(n) })
 	if err != nil {
 		var ended *EndedError
 		switch {
@@ -52,12 +55,16 @@ func (c *copier) copyLarge(j job) error {
 		case errors.As(err, &ended):
 			return err
 		}
-		return fmt.Errorf("%s (a part of it is there: --resume continues)", files.Reason(err))
+		told := fmt.Errorf("%s (a part of it is there: --resume continues)", files.Reason(err))
+		if errors.As(err, new(*sourceError)) {
+			return ofSource(told)
+		}
+		return told
 	}
-	if input.read+offset < j.info.Size() {
-		return errors.New("it became shorter while it was read")
+	if size < j.info.Size() {
+		return ofSource(errShorter)
 	}
-	if info, err := c.to.lstat(part); err != nil || info.Size() != input.read+offset {
+	if info, err := c.to.lstat(part); err != nil || info.Size() != size {
 		return errors.Join(err, errors.New("its part was changed while it was written: does another copy write it?"))
 	}
 	if c.Preserve {
@@ -71,20 +78,21 @@ func (c *copier) copyLarge(j job) error {
 	return c.to.rename(part, j.to)
 }
 
-// An input counts what is read, until the context ends.
+// An input is a source that is read until the context ends.
 type input struct {
-	ctx  context.Context
-	r    io.Reader
-	read int64
+	ctx context.Context
+	r   io.ReaderAt
 }
 
-// Read implements [io.Reader].
-func (i *input) Read(p []byte) (int, error) {
+// ReadAt implements [io.ReaderAt].
+func (i *input) ReadAt(p []byte, offset int64) (int, error) {
 	if i.ctx.Err() != nil {
 		return 0, context.Cause(i.ctx)
 	}
-	n, err := i.r.Read(p)
-	i.read += int64(n)
+	n, err := i.r.ReadAt(p, offset)
+	if err != nil && err != io.EOF {
+		err = ofSource(err)
+	}
 	return n, err
 }
 
@@ -108,7 +116,7 @@ func (c *copier) same(j job, part string) (int64, error) {
 				offset := uint64(equal+i) * files.MaxHash
 				theirs, err := j.from.hash(j.name, offset, files.MaxHash)
 				if err != nil {
-					errs[i] = err
+					errs[i] = ofSource(err)
 					return
 				}
 				ours, err := c.to.hash(part, offset, files.MaxHash)

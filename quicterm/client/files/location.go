@@ -68,7 +68,7 @@ func isDevice(t tree, name string) bool {
 // the context ends, Copy closes the files of all locations, and returns the context's cause.
 func Copy(ctx context.Context, from []Location, to Location, o Options, p *Progress) error {
 	target, name := to.split()
-	there := wire.Printable(to.Path, maxLine)
+	there := wire.Printable(target.label(name), maxLine)
 	info, err := target.stat(name)
 	into := err == nil && info.IsDir()
 	switch {
@@ -104,15 +104,16 @@ func Copy(ctx context.Context, from []Location, to Location, o Options, p *Progr
 		}
 		switch {
 		case err != nil:
+			err = ofSource(err)
 		case seen[j.to]:
-			err = errors.New("another one has the same name")
+			err = ofSource(errors.New("another one has the same name"))
 		case isDevice(target, j.to):
-			err = fmt.Errorf("%s is neither a file nor a directory", j.to)
+			err = errors.New("it is neither a file nor a directory")
 		case info.IsDir() && l.Files == to.Files && inside(target, j.to, source, base):
-			err = errors.New("it cannot be copied into itself")
+			err = ofSource(errors.New("it cannot be copied into itself"))
 		}
 		if err != nil {
-			c.fail(l.Path, err)
+			c.fail(j, err)
 			continue
 		}
 		seen[j.to] = true

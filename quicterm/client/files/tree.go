@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/pkg/sftp"
 
@@ -23,19 +21,21 @@ import (
 type tree interface {
 	stat(name string) (fs.FileInfo, error)
 	lstat(name string) (fs.FileInfo, error)
-	real(name string) string // absolute, with slashes, as far as the machine tells
+	real(name string) string  // absolute, with slashes, as far as the machine tells
+	label(name string) string // as messages call it
 	readDir(name string, each func([]fs.FileInfo) error) error
 	readLink(name string) (string, error)
 	get(name string) ([]byte, error) // at most MaxPut bytes and one more
-	open(name string, offset int64) (io.ReadCloser, error)
+	open(name string) (source, error)
 	hash(name string, offset, size uint64) (files.Hash, error)
 
 	mkdir(name string) error
 	symlink(target, name string) error
 	put(name string, a files.Attributes, content []byte) error
-	// write writes the content to a file that is there, from an offset on, and ends the file there. It calls wrote with
-	// the bytes that were written.
-	write(name string, offset int64, content io.Reader, wrote func(int64)) error
+	// write writes what the content has from an offset on, up to a limit, to a file that is there, and ends the file there.
+	// Zeros behind what the file has become holes. It calls wrote with the bytes that are there, possibly from several
+	// goroutines at once, and returns the file's size.
+	write(name string, content io.ReaderAt, offset, limit int64, wrote func(int64)) (int64, error)
 	chmod(name string, mode fs.FileMode) error
 	setTime(name string, info fs.FileInfo) error
 	rename(from, to string) error
@@ -68,7 +68,8 @@ type local struct {
 	root *os.Root // nil if it is only read
 }
 
-func (l *local) path(name string) string { return filepath.Join(l.dir, filepath.FromSlash(name)) }
+func (l *local) path(name string) string  { return filepath.Join(l.dir, filepath.FromSlash(name)) }
+func (l *local) label(name string) string { return l.path(name) }
 
 func (l *local) stat(name string) (fs.FileInfo, error)  { return os.Stat(l.path(name)) }
 func (l *local) lstat(name string) (fs.FileInfo, error) { return os.Lstat(l.path(name)) }
@@ -111,11 +112,8 @@ func (l *local) readLink(name string) (string, error) {
 
 func (l *local) get(name string) ([]byte, error) { return files.Get(l.path(name)) }
 
-func (l *local) open(name string, offset int64) (io.ReadCloser, error) {
+func (l *local) open(name string) (source, error) {
 	file, _, err := files.OpenRegular(l.path(name))
-	if err == nil {
-		_, err = file.Seek(offset, io.SeekStart)
-	}
 	return file, err
 }
 
@@ -137,37 +135,18 @@ func (l *local) put(name string, a files.Attributes, content []byte) error {
 	return files.PutIn(l.root, name, a, content)
 }
 
-// copyBytes is the size of the buffer between a file and what it is copied from.
-const copyBytes = 256 << 10
-
-func (l *local) write(name string, offset int64, content io.Reader, wrote func(int64)) error {
-	if info, err := l.root.Lstat(name); err != nil || !info.Mode().IsRegular() {
-		return errors.Join(err, errors.New("it was replaced while it was written"))
+func (l *local) write(name string, content io.ReaderAt, offset, limit int64, wrote func(int64)) (int64, error) {
+	info, err := l.root.Lstat(name)
+	if err = checkPart(info, err, offset); err != nil {
+		return 0, err
 	}
 	file, err := l.root.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	defer file.Close()
-	if _, err := file.Seek(offset, io.SeekStart); err != nil {
-		return err
-	}
-	counted := writerFunc(func(p []byte) (int, error) {
-		n, err := file.Write(p)
-		wrote(int64(n))
-		return n, err
-	})
-	n, err := io.CopyBuffer(counted, struct{ io.Reader }{content}, make([]byte, copyBytes))
-	if err == nil {
-		err = file.Truncate(offset + n)
-	}
-	return errors.Join(err, file.Close())
+	size, err := writeFrom(file, info.Size(), content, offset, limit, requestsPerFile, wrote)
+	return size, errors.Join(err, file.Close())
 }
-
-// A writerFunc is an [io.Writer].
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func (l *local) chmod(name string, mode fs.FileMode) error { return l.root.Chmod(name, mode) }
 func (l *local) rename(from, to string) error              { return l.root.Rename(from, to) }
@@ -195,6 +174,8 @@ func (r *remote) path(name string) string {
 	}
 	return path.Join(r.dir, name)
 }
+
+func (r *remote) label(name string) string { return r.Host + r.path(name) }
 
 func (r *remote) stat(name string) (fs.FileInfo, error) {
 	info, err := r.Client.Stat(r.path(name))
@@ -228,22 +209,21 @@ func (r *remote) get(name string) ([]byte, error) {
 	return content, r.reason(err)
 }
 
-func (r *remote) open(name string, offset int64) (io.ReadCloser, error) {
+func (r *remote) open(name string) (source, error) {
 	file, err := r.Client.Open(r.path(name))
-	if err != nil {
-		return nil, r.reason(err)
-	}
-	if _, err := file.Seek(offset, io.SeekStart); err != nil {
-		file.Close()
-		return nil, r.reason(err)
-	}
-	out, in := io.Pipe()
-	go func() {
-		_, err := file.WriteTo(in) // reads ahead
-		file.Close()
-		in.CloseWithError(r.reason(err))
-	}()
-	return out, nil
+	return remoteSource{file, r}, r.reason(err)
+}
+
+// A remoteSource is a file of a server that is read.
+type remoteSource struct {
+	*sftp.File
+	tree *remote
+}
+
+// ReadAt implements [io.ReaderAt].
+func (s remoteSource) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := s.File.ReadAt(p, offset)
+	return n, s.tree.reason(err)
 }
 
 func (r *remote) hash(name string, offset, size uint64) (files.Hash, error) {
@@ -261,63 +241,20 @@ func (r *remote) put(name string, a files.Attributes, content []byte) error {
 	return r.Put(r.path(name), a, content)
 }
 
-func (r *remote) write(name string, offset int64, content io.Reader, wrote func(int64)) error {
+func (r *remote) write(name string, content io.ReaderAt, offset, limit int64, wrote func(int64)) (int64, error) {
 	info, err := r.Client.Lstat(r.path(name))
-	if err != nil || !info.Mode().IsRegular() {
-		return errors.Join(r.reason(err), errors.New("it was replaced while it was written"))
+	if err = checkPart(info, r.reason(err), offset); err != nil {
+		return 0, err
 	}
 	file, err := r.OpenFile(r.path(name), os.O_WRONLY)
 	if err != nil {
-		return r.reason(err)
+		return 0, r.reason(err)
 	}
-	n, err := writeFrom(file, offset, content, wrote)
-	if err == nil && offset+n < info.Size() {
-		err = file.Truncate(offset + n)
-	}
+	size, err := writeFrom(file, info.Size(), content, offset, limit, requestsPerFile, wrote)
 	if closed := file.Close(); err == nil {
 		err = closed
 	}
-	return r.reason(err)
-}
-
-// writeFrom writes the content to a file of a server from an offset on, by several requests at once, and returns how many
-// bytes that was. It calls wrote with those that the server has written.
-func writeFrom(file *sftp.File, offset int64, content io.Reader, wrote func(int64)) (size int64, err error) {
-	var work sync.WaitGroup
-	var failed atomic.Pointer[error]
-	free := make(chan []byte, requestsPerFile)
-	for made := 0; err == nil && failed.Load() == nil; {
-		var buf []byte
-		if len(free) == 0 && made < requestsPerFile {
-			buf = make([]byte, packetBytes)
-			made++
-		} else {
-			buf = <-free
-		}
-		var n int
-		n, err = io.ReadFull(content, buf)
-		if n == 0 {
-			break
-		}
-		at := offset + size
-		size += int64(n)
-		work.Go(func() {
-			if _, err := file.WriteAt(buf[:n], at); err != nil {
-				failed.CompareAndSwap(nil, &err)
-			} else {
-				wrote(int64(n))
-			}
-			free <- buf
-		})
-	}
-	work.Wait()
-	if first := failed.Load(); first != nil {
-		return size, *first
-	}
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil
-	}
-	return size, err
+	return size, r.reason(err)
 }
 
 func (r *remote) chmod(name string, mode fs.FileMode) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/forward"
-	"github.com/quicterm/quicterm/quicterm/forward/permit"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
 
@@ -32,6 +32,13 @@ type Config struct {
 	// Now opens the side pipe at once, also if only this machine listens.
 	Now bool
 
+	// Agent is where the ssh agent is that is offered to the sessions of this client: a path of [auth.DialAgent], or empty.
+	// It is no failure if it cannot be offered: see [Forwards.AgentID].
+	Agent string
+
+	// Confirm asks the user for each signature of the agent: see [Forwards.ConfirmBy].
+	Confirm bool
+
 	// Say tells the user a line, until Tell gives another function for that.
 	Say func(line string)
 	Log *slog.Logger
@@ -46,15 +53,17 @@ type Forwards struct {
 	work   sync.WaitGroup
 	gaveUp chan error // why there is no side pipe any more, once
 
-	keeping sync.Once
-	dials   chan struct{} // places
-	list    list
+	offer *offer        // that the server takes, or nil; Start alone sets it
+	dials chan struct{} // places
+	list  list
 
-	mu   sync.Mutex // guards pipe, and is held while one is opened
-	pipe *pipe
+	mu      sync.Mutex // guards what follows, and is held while a pipe is opened
+	pipe    *pipe
+	keeping bool // keepOn runs
 
 	telling sync.Mutex
 	say     func(line string)
+	ask     func(ctx context.Context, what string) bool // of ConfirmBy, or nil
 }
 
 // Start listens as the configuration says, and opens the side pipe if something needs it at once. An error says that
@@ -90,6 +99,11 @@ func Start(ctx context.Context, c *client.Client, config Config) (*Forwards, err
 			f.failed(err)
 		}
 		f.keep(p)
+	}
+	if config.Agent != "" {
+		if err := f.offerAgent(ctx); err != nil {
+			f.tell(err.Error())
+		}
 	}
 	return f, nil
 }
@@ -143,7 +157,7 @@ func (f *Forwards) Close() {
 func (f *Forwards) listen(e *entry) error {
 	network, address := e.Listen.network()
 	addresses := []string{address}
-	if port, local := strings.CutPrefix(address, "localhost:"); local && network == "tcp" {
+	if port, local := strings.CutPrefix(address, "localhost:"); local {
 		addresses = []string{"127.0.0.1:" + port, "[::1]:" + port}
 	}
 	if info, err := os.Lstat(address); network == "unix" && err == nil && info.Mode()&os.ModeSocket != 0 {
@@ -155,35 +169,49 @@ func (f *Forwards) listen(e *entry) error {
 		}
 	}
 	for i, address := range addresses {
-		l, err := net.Listen(network, address)
+		err := f.listenOn(e, network, address)
 		if err != nil && i == 0 {
 			return e.error(errors.New(forward.Reason(err)))
 		}
 		if err != nil { // a machine may have no IPv6
 			f.config.Log.Debug("not listening", "address", address, "error", err)
-			continue
 		}
-		if network == "unix" {
-			os.Chmod(address, 0o600)
-		}
-		e.listeners = append(e.listeners, l)
-		f.work.Go(func() { f.accept(l, e) })
 	}
 	return nil
 }
 
-func (f *Forwards) accept(l net.Listener, e *entry) {
-	for {
-		c, err := l.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
+func (f *Forwards) listenOn(e *entry, network, address string) error {
+	if network == "udp" {
+		c, err := net.ListenPacket(network, address)
 		if err != nil {
-			f.pause(acceptPause)
-			continue
+			return err
 		}
-		f.work.Go(func() { f.carry(c.(forward.Conn), e) })
+		return f.serve(e, c, func() { f.receive(c.(*net.UDPConn), e) })
 	}
+	l, err := net.Listen(network, address)
+	if err != nil {
+		return err
+	}
+	if network == "unix" {
+		os.Chmod(address, 0o600)
+	}
+	return f.serve(e, l, func() {
+		forward.Accept(l, func(c forward.Conn) { f.work.Go(func() { f.carry(c, e) }) })
+	})
+}
+
+// serve runs work, which ends when the listener is closed, and lets the forward own that. If the forward has ended, which
+// a menu may outlive, it closes the listener.
+func (f *Forwards) serve(e *entry, l io.Closer, work func()) error {
+	f.list.mu.Lock()
+	defer f.list.mu.Unlock()
+	if f.list.closed || !slices.Contains(f.list.entries, e) {
+		l.Close()
+		return net.ErrClosed
+	}
+	e.listeners = append(e.listeners, l)
+	f.work.Go(work)
+	return nil
 }
 
 const (
@@ -192,9 +220,6 @@ const (
 
 	// maxDials bounds the connections of this machine that are being made.
 	maxDials = 256
-
-	// acceptPause is the time before a listener accepts again after an error, for instance for want of descriptors.
-	acceptPause = 100 * time.Millisecond
 
 	// firstPause and longestPause bound the time before a side pipe is opened again, or the server listens where it could
 	// not, which doubles.
@@ -216,10 +241,10 @@ func (f *Forwards) pause(d time.Duration) bool {
 func (f *Forwards) carry(c forward.Conn, e *entry) {
 	stop := context.AfterFunc(f.life, func() { forward.Abort(c) })
 	defer stop()
-	target := e.Target
+	target, answer := e.Target, func(byte) {}
 	if e.Kind == Dynamic {
 		var err error
-		if target, err = readSOCKS(c); err != nil {
+		if target, answer, err = readSOCKS(c); err != nil {
 			f.config.Log.Debug("no connection by SOCKS", "error", err)
 			forward.Abort(c)
 			return
@@ -228,7 +253,7 @@ func (f *Forwards) carry(c forward.Conn, e *entry) {
 	stream, err := f.dial(target)
 	if err == nil && e.Kind == Dynamic { // whoever asks by SOCKS waits for the answer
 		err = read(stream, new(wire.Done))
-		replySOCKS(c, socksReply(err))
+		answer(socksReply(err))
 	}
 	if err != nil {
 		f.fail(c, stream, e, target, err)
@@ -269,54 +294,11 @@ func (f *Forwards) dial(target Address) (*forward.Stream, error) {
 	if err != nil {
 		return nil, errEnded
 	}
-	if err := wire.Send(stream, &wire.Dial{Host: target.Host, Port: target.Port, Path: target.Path}); err != nil {
+	if err := wire.Send(stream, &wire.Dial{Host: target.Host, Port: target.Port, Path: target.Path, UDP: target.UDP}); err != nil {
 		stream.Reset()
 		return nil, errEnded
 	}
 	return stream, nil
-}
-
-// listenThere has the server listen for the forwards for which it does not, and returns for how many it does now. It
-// stops at an error of failed.
-func (f *Forwards) listenThere(ctx context.Context, p *pipe, failed func(error) error) (listening int, err error) {
-	for _, e := range f.list.missing(p) {
-		note, err := f.listenAt(ctx, p, e)
-		if err == nil {
-			listening++
-		} else if err := failed(err); err != nil {
-			return listening, err
-		}
-		if note != "" {
-			f.tell(note)
-		}
-	}
-	return listening, nil
-}
-
-// listenAt has the server listen for a forward, and returns what there is to say about that.
-func (f *Forwards) listenAt(ctx context.Context, p *pipe, e *entry) (note string, err error) {
-	at := e.Listen
-	stream, err := p.session.Open(ctx)
-	if err != nil {
-		return "", e.error(errEnded)
-	}
-	defer context.AfterFunc(ctx, stream.Reset)()
-	err = wire.Send(stream, &wire.Listen{Host: at.Host, Port: at.Port, Path: at.Path, ID: e.id})
-	answer := new(wire.Listening)
-	if err == nil {
-		err = read(stream, answer)
-	}
-	if err != nil || !f.list.listening(e, p, stream) {
-		stream.Reset()
-		return "", e.error(err)
-	}
-	switch {
-	case at.Port == 0 && at.Path == "":
-		note = fmt.Sprintf("-R %v: the server listens at port %d", at, answer.Port)
-	case answer.Loopback && !slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, at.Host):
-		note = fmt.Sprintf("-R %v: only the server itself reaches it: see GatewayPorts of its sshd_config", at)
-	}
-	return note, nil
 }
 
 // connect connects to the target of a connection that the server has accepted.
@@ -328,25 +310,27 @@ func (f *Forwards) connect(stream *forward.Stream) {
 		stream.Reset()
 		return
 	}
-	target := e.Target
+	if e.Kind == Agent {
+		f.useAgent(stream, e)
+		return
+	}
+	target, answer := e.Target, func(byte) {}
 	bySOCKS := target == Address{}
 	if bySOCKS {
-		if target, err = readSOCKS(stream); err != nil {
+		if target, answer, err = readSOCKS(stream); err != nil {
 			stream.Reset()
 			return
 		}
 		if !f.permits(target) {
-			replySOCKS(stream, socksRefused)
+			answer(socksRefused)
 			f.fail(nil, nil, e, target, errors.New("PermitRemoteOpen does not permit it"))
 			stream.Finish()
 			return
 		}
 	}
 	network, address := target.network()
-	c, err := f.connectTo(network, address)
-	if bySOCKS {
-		replySOCKS(stream, socksReply(err))
-	}
+	c, err := f.connectBy(func() (net.Conn, error) { return new(net.Dialer).DialContext(f.life, network, address) })
+	answer(socksReply(err))
 	if err != nil {
 		f.fail(nil, nil, e, target, errors.New(forward.Reason(err)))
 		if bySOCKS {
@@ -357,31 +341,4 @@ func (f *Forwards) connect(stream *forward.Stream) {
 	}
 	defer context.AfterFunc(f.life, func() { forward.Abort(c) })()
 	e.join(stream, c.(forward.Conn), nil)
-}
-
-// connectTo connects to an address, unless too many others do not answer: each that the server has accepted may be one.
-func (f *Forwards) connectTo(network, address string) (net.Conn, error) {
-	select {
-	case f.dials <- struct{}{}:
-		defer func() { <-f.dials }()
-	default:
-		return nil, fmt.Errorf("%d others do not answer", maxDials)
-	}
-	return new(net.Dialer).DialContext(f.life, network, address)
-}
-
-func socksReply(err error) byte {
-	if err != nil {
-		return socksFailed
-	}
-	return socksDone
-}
-
-// permits reports whether PermitRemoteOpen lets a connection by SOCKS go to a target of this machine.
-func (f *Forwards) permits(target Address) bool {
-	rules := permit.Rules{}
-	if f.config.Permit != nil {
-		rules.Dials = []permit.List{f.config.Permit}
-	}
-	return rules.Dial(target.Host, target.Port) == nil
 }

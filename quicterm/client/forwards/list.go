@@ -1,8 +1,9 @@
 package forwards
 
 import (
+	"context"
 	"fmt"
-	"net"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,10 +17,16 @@ type entry struct {
 	id     uint32 // as of wire.Listen
 	open   atomic.Int64
 	counts forward.Counts
+	uses   uses
+	asking sync.Mutex // held while the server is asked to listen
 
-	listeners []net.Listener // of this machine
+	listeners []io.Closer // of this machine, guarded by the list's mu
+	flows     *flows      // nil without UDP
 
-	// For a Remote, guarded by the list's mu.
+	life context.Context // of connections to the agent; nil of another kind
+	end  context.CancelFunc
+
+	// If the server listens, guarded by the list's mu.
 	pipe   *pipe // on which the server listens
 	stream *forward.Stream
 }
@@ -28,6 +35,9 @@ type entry struct {
 func (e *entry) error(err error) error {
 	if err == nil {
 		return nil
+	}
+	if e.Kind == Agent {
+		return fmt.Errorf("-A: %w", err)
 	}
 	return fmt.Errorf("-%c %v: %w", e.Kind, e.Listen, err)
 }
@@ -51,31 +61,43 @@ type list struct {
 	mu      sync.Mutex
 	entries []*entry
 	next    uint32
+	offered []uint16 // ports at which programs of the session listen
+	closed  bool
 }
 
 func (l *list) enter(spec Spec) *entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := &entry{Spec: spec, id: l.next}
+	if spec.Listen.UDP {
+		e.flows = newFlows()
+	}
+	if spec.Kind == Agent {
+		e.life, e.end = context.WithCancel(context.Background())
+	}
 	l.next++
 	l.entries = append(l.entries, e)
 	return e
 }
 
-// remove has nothing listen for a forward any more. Its connections continue.
-func (l *list) remove(e *entry) {
+// remove ends the listeners of this machine for a forward. Its connections continue, except for those to an agent: they
+// would use it for as long as the server wants. The caller resets the stream that it returns, if any, for which the server
+// listens.
+func (l *list) remove(e *entry) *forward.Stream {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries = slices.DeleteFunc(l.entries, func(other *entry) bool { return other == e })
 	e.close()
-	if e.stream != nil {
-		go e.stream.Reset() // it may wait for the network
+	if e.Kind == Agent {
+		e.end()
 	}
+	return e.stream
 }
 
 func (l *list) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.closed = true
 	for _, e := range l.entries {
 		e.close()
 	}
@@ -92,7 +114,7 @@ func (l *list) missing(p *pipe) (entries []*entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.entries {
-		if e.Kind == Remote && (p == nil || e.pipe != p) {
+		if e.Kind.there() && (p == nil || e.pipe != p) {
 			entries = append(entries, e)
 		}
 	}
@@ -111,7 +133,7 @@ func (l *list) listening(e *entry, p *pipe, stream *forward.Stream) bool {
 // remote returns the forward for whose listener the server has accepted a connection, or nil.
 func (l *list) remote(id uint32) *entry {
 	for _, e := range l.all() {
-		if e.id == id && e.Kind == Remote {
+		if e.id == id && e.Kind.there() {
 			return e
 		}
 	}

@@ -3,7 +3,9 @@ package forwards
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/client"
@@ -94,9 +96,20 @@ func (i input) Close() error {
 // one. It also has the server listen for the forwards that are missing: what was in the way may end, for instance
 // another client of the same user. It returns at once.
 func (f *Forwards) keep(p *pipe) {
-	f.keeping.Do(func() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.keeping {
+		f.keeping = true
 		f.work.Go(func() { f.keepOn(p) })
-	})
+	}
+}
+
+// keeps reports whether to continue with that.
+func (f *Forwards) keeps() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.keeping = f.needed()
+	return f.keeping
 }
 
 func (f *Forwards) keepOn(p *pipe) {
@@ -119,6 +132,9 @@ func (f *Forwards) keepOn(p *pipe) {
 			}
 		case <-again:
 		}
+		if !f.keeps() {
+			return
+		}
 		pause = min(2*pause, longestPause)
 		next, err := f.open(f.life)
 		tell := f.quiet
@@ -138,6 +154,58 @@ func (f *Forwards) keepOn(p *pipe) {
 			pause = firstPause
 		}
 	}
+}
+
+// listenThere has the server listen for the forwards for which it does not, and returns for how many it does now. It
+// stops at an error of failed.
+func (f *Forwards) listenThere(ctx context.Context, p *pipe, failed func(error) error) (listening int, err error) {
+	for _, e := range f.list.missing(p) {
+		note, err := f.listenAt(ctx, p, e)
+		if err == nil {
+			listening++
+		} else if err := failed(err); err != nil {
+			return listening, err
+		}
+		if note != "" {
+			f.tell(note)
+		}
+	}
+	return listening, nil
+}
+
+// listenAt makes the server listen for a forward, unless it does, and returns what there is to say about that.
+func (f *Forwards) listenAt(ctx context.Context, p *pipe, e *entry) (note string, err error) {
+	e.asking.Lock()
+	defer e.asking.Unlock()
+	if !slices.Contains(f.list.missing(p), e) {
+		return "", nil
+	}
+	at := e.Listen
+	stream, err := p.session.Open(ctx)
+	if err != nil {
+		return "", e.error(errEnded)
+	}
+	defer context.AfterFunc(ctx, stream.Reset)()
+	answer := new(wire.Listening)
+	if e.Kind == Agent {
+		if err = wire.Send(stream, &wire.OfferAgent{ID: e.id, Agent: e.offer.id[:]}); err == nil {
+			err = read(stream, new(wire.Done))
+		}
+	} else if err = wire.Send(stream, &wire.Listen{Host: at.Host, Port: at.Port, Path: at.Path, ID: e.id}); err == nil {
+		err = read(stream, answer)
+	}
+	if err != nil || !f.list.listening(e, p, stream) {
+		stream.Reset()
+		return "", e.error(err)
+	}
+	switch {
+	case e.Kind == Agent:
+	case at.Port == 0 && at.Path == "":
+		note = fmt.Sprintf("-R %v: the server listens at port %d", at, answer.Port)
+	case answer.Loopback && !slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, at.Host):
+		note = fmt.Sprintf("-R %v: only the server itself reaches it: see GatewayPorts of its sshd_config", at)
+	}
+	return note, nil
 }
 
 // told and quiet take an error that does not end the forwards: the user is told of it, or was told of it before.

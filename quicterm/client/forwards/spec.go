@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,21 +20,33 @@ const (
 	Local   Kind = 'L' // this machine listens, the server connects
 	Remote  Kind = 'R' // the server listens, this machine connects
 	Dynamic Kind = 'D' // this machine listens, and each connection says by SOCKS where the server connects to
+	Agent   Kind = 'A' // the server listens for its sessions, this machine connects to the ssh agent
 )
+
+// there reports whether the server listens.
+func (k Kind) there() bool { return k == Remote || k == Agent }
 
 // An Address is a host and port, or the path of a unix socket.
 type Address struct {
 	Host string
 	Port uint16
 	Path string
+	UDP  bool // in place of TCP
 }
 
 func (a Address) String() string {
 	if a.Path != "" {
 		return a.Path
 	}
-	return permit.Join(a.Host, a.Port)
+	s := permit.Join(a.Host, a.Port)
+	if a.UDP {
+		s = udpPrefix + s
+	}
+	return s
 }
+
+// udpPrefix is in front of a forward of datagrams.
+const udpPrefix = "udp/"
 
 // network returns the arguments of a dialer or a listener.
 func (a Address) network() (network, address string) {
@@ -44,7 +57,11 @@ func (a Address) network() (network, address string) {
 	if host == "*" {
 		host = ""
 	}
-	return "tcp", net.JoinHostPort(host, strconv.Itoa(int(a.Port)))
+	network = "tcp"
+	if a.UDP {
+		network = "udp"
+	}
+	return network, net.JoinHostPort(host, strconv.Itoa(int(a.Port)))
 }
 
 // A Spec is a forward.
@@ -52,6 +69,8 @@ type Spec struct {
 	Kind   Kind
 	Listen Address // its host is localhost if none was given
 	Target Address // zero if each connection says where it goes: of Dynamic, and of Remote with a port alone
+
+	offer *offer // of an Agent
 }
 
 var errForm = errors.New("write it as [bind:]port:host:port, with the path of a unix socket in the place of either end")
@@ -59,10 +78,21 @@ var errForm = errors.New("write it as [bind:]port:host:port, with the path of a 
 // Parse returns a forward that is written as for ssh.
 func Parse(kind Kind, text string) (Spec, error) {
 	spec := Spec{Kind: kind}
-	parts, err := split(text)
-	fail := func(err error) (Spec, error) { return spec, fmt.Errorf("-%c %s: %w", kind, text, err) }
-	if err != nil {
+	addresses, udp := strings.CutPrefix(text, udpPrefix)
+	parts, err := split(addresses)
+	fail := func(err error) (Spec, error) {
+		if udp && err == errForm {
+			err = errors.New("write it as udp/[bind:]port:host:port")
+		}
+		return spec, fmt.Errorf("-%c %s: %w", kind, text, err)
+	}
+	switch {
+	case err != nil:
 		return fail(err)
+	case udp && kind != Local:
+		return fail(errors.New("UDP is forwarded by -L alone"))
+	case udp && slices.ContainsFunc(parts, isPath):
+		return fail(errForm)
 	}
 	dynamic := kind == Dynamic || kind == Remote && len(parts) <= 2 && !isPath(parts[0]) && !isPath(parts[len(parts)-1])
 	if dynamic {
@@ -89,6 +119,7 @@ func Parse(kind Kind, text string) (Spec, error) {
 	if err != nil {
 		return fail(err)
 	}
+	spec.Listen.UDP, spec.Target.UDP = udp, udp
 	return spec, nil
 }
 

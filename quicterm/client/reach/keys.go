@@ -68,6 +68,7 @@ func (a *Access) byKey(ctx context.Context, cfg client.Config, f Call) error {
 		}
 		accepted, cfg.OneByOne = key, true
 		keepHost(t, host, key)
+		a.WasKnown = false
 	}
 }
 

@@ -167,3 +167,11 @@ func warnUnprotected(e *auth.UnprotectedError) {
 	Say("@@@ WARNING: UNPROTECTED PRIVATE KEY FILE @@@")
 	Say("permissions %04o of %s are too open: others may read it, so this key is not used; try chmod 600", e.Mode, e.File)
 }
+
+// Place names a host in a sentence, in which "." would read as its end.
+func Place(host string) string {
+	if host == ThisMachine {
+		return "this machine"
+	}
+	return host
+}

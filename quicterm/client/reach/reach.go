@@ -21,6 +21,7 @@ import (
 	"github.com/quicterm/quicterm/quicterm/client"
 	"github.com/quicterm/quicterm/quicterm/client/bootstrap"
 	"github.com/quicterm/quicterm/quicterm/client/sshconfig"
+	"github.com/quicterm/quicterm/quicterm/machine/terminfo"
 	"github.com/quicterm/quicterm/quicterm/terminal"
 	"github.com/quicterm/quicterm/quicterm/version"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -33,6 +34,7 @@ type Access struct {
 	Target   *Target
 	Tunnel   *bootstrap.SSH // nil if ssh is not used
 	Log      *slog.Logger
+	WasKnown bool                               // before this command, the target's key was in a file
 	before   reached                            // how the target was reached, or zero
 	inspect  func(key ssh.PublicKey, err error) // as in Options
 }
@@ -90,7 +92,9 @@ func newAccess(ctx context.Context, name string, opts *Options) (*Access, client
 		cfg.WebHost = t.Hostname
 	}
 	cfg.Machine, _ = os.Hostname() // unknown, it is not told
-	return &Access{Settings: settings, Target: t, Log: log, inspect: opts.Inspect}, cfg, nil
+	a := &Access{Settings: settings, Target: t, Log: log, inspect: opts.Inspect}
+	a.WasKnown = !t.Local && t.ForwardAgent && t.IsKnown()
+	return a, cfg, nil
 }
 
 // reach calls f with an access that is made as the setting bootstrap says.
@@ -303,6 +307,25 @@ func (a *Access) Environment(own [][2]string) [][2]string {
 		}
 	}
 	return append(env, own...)
+}
+
+// Terminfo returns the compiled entry of the terminal that TERM of an environment names, if this machine knows it and
+// not all servers do.
+func Terminfo(env [][2]string) []byte {
+	term := ""
+	for _, v := range env {
+		if v[0] == "TERM" {
+			term = v[1]
+		}
+	}
+	if terminfo.Common(term) {
+		return nil
+	}
+	b, err := terminfo.Find(term, os.Getenv)
+	if err != nil || len(b) > wire.MaxTerminfo {
+		return nil
+	}
+	return b
 }
 
 // Software names this program to servers.

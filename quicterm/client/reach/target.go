@@ -44,6 +44,17 @@ func (t *Target) LoadKnownHosts() (*auth.KnownHosts, error) {
 	})
 }
 
+// IsKnown reports whether the known_hosts files have a key of the server, at the port of its daemon or of its sshd.
+func (t *Target) IsKnown() bool {
+	for _, port := range []uint16{t.DaemonPort, t.Port} {
+		known, err := auth.LoadKnownHosts(t.Alias, port, slices.Concat(t.KnownHosts, t.GlobalKnownHosts))
+		if err == nil && known.Any() {
+			return true
+		}
+	}
+	return false
+}
+
 // Options are what a command line says about how to reach a server. Empty means as the settings and ssh's
 // configuration say.
 type Options struct {
@@ -99,6 +110,11 @@ func ParseTarget(s string, opts *Options) (user, host string, err error) {
 	if host == "" || strings.HasPrefix(host, "-") || strings.ContainsAny(host, ` /$\`+ofShells) ||
 		host != wire.Printable(host, len(host)) {
 		return "", "", fmt.Errorf("%q is not a host", s)
+	}
+	if name, port, ok := strings.Cut(host, ":"); ok {
+		if n, err := strconv.ParseUint(port, 10, 16); err == nil && net.ParseIP(host) == nil {
+			return "", "", fmt.Errorf("%q is not a host: if port %d of %s is the daemon's, give it by -p", s, n, name)
+		}
 	}
 	return user, host, nil
 }

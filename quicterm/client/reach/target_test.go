@@ -84,7 +84,7 @@ func TestUnattended(t *testing.T) {
 // A host that a web page or a script brings along does not control the terminal.
 func TestHostOfControlCharacters(t *testing.T) {
 	for _, host := range []string{"", "-v", "a b", "a\tb", "a/b", "ho\x1b[2Jst", "a\u009bb", "a\xffb", "a\u202eb",
-		"$(id)", "`id`", "a;b", "a|b", "a'b", `a"b`, `a\b`, "a&b", "a>b"} {
+		"$(id)", "`id`", "a;b", "a|b", "a'b", `a"b`, `a\b`, "a&b", "a>b", "a:22", "192.0.2.1:4433"} {
 		if _, _, err := ParseTarget("ann@"+host, new(Options)); err == nil {
 			t.Errorf("%q is taken for a host", host)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,10 @@ type Host struct {
 	Identities     []string // private key files, best first
 	Certificates   []string // files, which need not exist
 	IdentitiesOnly bool     // of the agent's keys, offer only those that are in a file too
-	Agent          string   // socket, or empty
+	Agent          string   // its socket, on Windows also a named pipe, or empty
+
+	OfferedAgent string // the socket of the agent that a server may use if it is forwarded, or empty
+	ForwardAgent bool   // the configuration forwards it, unless the server's key is not known
 
 	KnownHosts       []string // files of the user; the first gets keys that are accepted
 	GlobalKnownHosts []string // files of the system
@@ -134,11 +138,27 @@ func newHost(q Query, v values, me *user.User) (*Host, error) {
 	switch agent := v.one("identityagent", "SSH_AUTH_SOCK"); {
 	case agent == "none":
 	case agent == "SSH_AUTH_SOCK":
-		h.Agent = os.Getenv("SSH_AUTH_SOCK")
+		if h.Agent = os.Getenv("SSH_AUTH_SOCK"); h.Agent == "" && runtime.GOOS == "windows" {
+			h.Agent = `\\.\pipe\openssh-ssh-agent` // that of Windows' own service
+		}
 	case strings.HasPrefix(agent, "$") && !strings.HasPrefix(agent, "${"):
 		h.Agent = os.Getenv(agent[1:])
 	default:
 		h.Agent = agent
+	}
+	h.OfferedAgent = h.Agent
+	switch forwarded := v.one("forwardagent", "no"); forwarded {
+	case "no", "false":
+	case "yes", "true":
+		h.ForwardAgent = true
+	default:
+		h.ForwardAgent = true
+		if h.OfferedAgent = forwarded; strings.HasPrefix(forwarded, "$") {
+			h.OfferedAgent = os.Getenv(forwarded[1:])
+		}
+	}
+	if strict := v.one("stricthostkeychecking", "ask"); slices.Contains([]string{"no", "off", "false"}, strict) {
+		h.ForwardAgent = false // the server may be another one, to which ssh forwards none either
 	}
 	if v.isOff("pubkeyauthentication") {
 		h.Agent, h.Identities, h.Certificates = "", nil, nil

@@ -65,7 +65,7 @@ Host *
 	}
 	want := &Host{
 		Name: "short", Hostname: "short.example", Alias: "alias", KnownAs: "alias", User: "ann", Port: 2222, Network: "ip6", Batch: true,
-		Identities: []string{home + "/ann", "/var/a key"}, IdentitiesOnly: true, Agent: "/var/short-%h",
+		Identities: []string{home + "/ann", "/var/a key"}, IdentitiesOnly: true, Agent: "/var/short-%h", OfferedAgent: "/var/short-%h",
 		KnownHosts: []string{home + "/known", "/alias-2222"}, Unknown: Accept, HashKnownHosts: true,
 		RevokedHostKeys: home + "/revoked", HostKeyAlgorithms: []string{"ssh-ed25519", "rsa-sha2-512"},
 		CAAlgorithms: []string{"ssh-ed25519"}, UserKeyAlgorithms: []string{"rsa-sha2-512"}, MinRSA: 3000,
@@ -117,6 +117,27 @@ func TestAgent(t *testing.T) {
 		h, err := load(t, "IdentityAgent "+setting+"\n", Query{Host: "h", User: "ann"})
 		if err != nil || h.Agent != want {
 			t.Errorf("%s: got %+v, %v; want %q", setting, h, err, want)
+		}
+	}
+}
+
+func TestForwardAgent(t *testing.T) {
+	t.Setenv("SSH_AUTH_SOCK", "/default")
+	t.Setenv("OTHER_AGENT", "/other")
+	for config, want := range map[string]Host{
+		"":                                     {OfferedAgent: "/default"},
+		"ForwardAgent no":                      {OfferedAgent: "/default"},
+		"ForwardAgent yes":                     {OfferedAgent: "/default", ForwardAgent: true},
+		"ForwardAgent /its/own":                {OfferedAgent: "/its/own", ForwardAgent: true},
+		"ForwardAgent $OTHER_AGENT":            {OfferedAgent: "/other", ForwardAgent: true},
+		"ForwardAgent yes\nIdentityAgent none": {ForwardAgent: true},
+		"ForwardAgent yes\nIdentityAgent /mine\nPubkeyAuthentication no": {OfferedAgent: "/mine", ForwardAgent: true},
+		"ForwardAgent yes\nStrictHostKeyChecking no":                     {OfferedAgent: "/default"},
+		"ForwardAgent yes\nStrictHostKeyChecking accept-new":             {OfferedAgent: "/default", ForwardAgent: true},
+	} {
+		h, err := load(t, config+"\n", Query{Host: "h"})
+		if err != nil || h.OfferedAgent != want.OfferedAgent || h.ForwardAgent != want.ForwardAgent {
+			t.Errorf("%q: got %+v, %v", config, h, err)
 		}
 	}
 }
@@ -180,7 +201,7 @@ func TestWithoutSSH(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Host{
-		Name: "host", Hostname: "host", Alias: "host", KnownAs: "host", User: me.Username, Port: 22, Network: "ip", Agent: "/agent",
+		Name: "host", Hostname: "host", Alias: "host", KnownAs: "host", User: me.Username, Port: 22, Network: "ip", Agent: "/agent", OfferedAgent: "/agent",
 		GlobalKnownHosts: []string{"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"},
 		KnownHosts:       []string{me.HomeDir + "/.ssh/known_hosts", me.HomeDir + "/.ssh/known_hosts2"},
 	}

@@ -30,6 +30,8 @@ type Rules struct {
 	// These refuse all of a kind: connections and listeners by TCP, and by unix sockets.
 	NoDial, NoListen, NoDialSocket, NoListenSocket bool `json:",omitempty"`
 
+	NoAgent bool `json:",omitempty"` // nor the ssh agent of the client
+
 	// Of each list, one pattern must match: a key and sshd_config have one each. A list that is empty matches nothing.
 	Dials, Listens []List `json:",omitempty"`
 
@@ -47,7 +49,7 @@ type List []string
 
 // None refuses everything.
 func None() Rules {
-	return Rules{NoDial: true, NoListen: true, NoDialSocket: true, NoListenSocket: true}
+	return Rules{NoDial: true, NoListen: true, NoDialSocket: true, NoListenSocket: true, NoAgent: true}
 }
 
 // Refuse takes everything from rules that permits connections or listeners.
@@ -56,7 +58,9 @@ func (r *Rules) Refuse() {
 }
 
 // Nothing reports whether the rules refuse everything.
-func (r *Rules) Nothing() bool { return r.NoDial && r.NoListen && r.NoDialSocket && r.NoListenSocket }
+func (r *Rules) Nothing() bool {
+	return r.NoDial && r.NoListen && r.NoDialSocket && r.NoListenSocket && r.NoAgent
+}
 
 // And returns what is left of rules by others. Gateway and the modes of sockets are those of the others.
 func (r Rules) And(other Rules) Rules {
@@ -64,6 +68,7 @@ func (r Rules) And(other Rules) Rules {
 	other.NoListen = other.NoListen || r.NoListen
 	other.NoDialSocket = other.NoDialSocket || r.NoDialSocket
 	other.NoListenSocket = other.NoListenSocket || r.NoListenSocket
+	other.NoAgent = other.NoAgent || r.NoAgent
 	other.Dials = slices.Concat(r.Dials, other.Dials)
 	other.Listens = slices.Concat(r.Listens, other.Listens)
 	return other
@@ -161,6 +166,14 @@ func (r *Rules) Socket(listens bool, name string) error {
 	dials := !r.NoDial && !r.NoDialSocket && len(r.Dials) == 0
 	if listens && (r.NoListen || r.NoListenSocket || len(r.Listens) > 0) || !listens && !dials {
 		return &RefusedError{"the unix socket " + name}
+	}
+	return nil
+}
+
+// Agent returns why the agent of the client is refused, or nil.
+func (r Rules) Agent() error {
+	if r.NoAgent {
+		return &RefusedError{"an ssh agent"}
 	}
 	return nil
 }

@@ -79,6 +79,23 @@ func TestBind(t *testing.T) {
 	}
 }
 
+// What refuses ports says nothing of the agent, and both count together.
+func TestRefuseAgent(t *testing.T) {
+	ports, agent := Rules{}, Rules{NoAgent: true}
+	ports.Refuse()
+	for _, test := range []struct {
+		rules          Rules
+		agent, nothing bool
+	}{
+		{Rules{}, true, false}, {ports, true, false}, {agent, false, false}, {None(), false, true},
+		{ports.And(agent), false, true}, {agent.And(ports), false, true}, {ports.And(Rules{}), true, false},
+	} {
+		if got := test.rules.Agent(); (got == nil) != test.agent || test.rules.Nothing() != test.nothing {
+			t.Errorf("%s: an agent: %v; nothing: %t", test.rules.Encode(), got, test.rules.Nothing())
+		}
+	}
+}
+
 // What cannot be decoded permits nothing.
 func TestDecode(t *testing.T) {
 	rules := Rules{NoListen: true, Dials: []List{{"a:1"}, {}}, Gateway: "yes", Mask: 0o117, Unlink: true}

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/screen/marks"
@@ -112,3 +113,32 @@ func (h *Hearing) Mark(m marks.Mark) {
 		h.add(e)
 	}
 }
+
+// TellsQuickly reports whether some output, which is not much, may be of a kind that is told: it is drawn at once.
+func TellsQuickly(b []byte) bool {
+	if len(b) > maxPrompt {
+		return false
+	}
+	if bytes.IndexByte(b, '\a') >= 0 || asks(b) {
+		return true
+	}
+	for { // ESC is more frequent
+		i := bytes.IndexByte(b, ']')
+		if i < 0 {
+			return false
+		}
+		if i > 0 && b[i-1] == 0x1b {
+			return true
+		}
+		b = b[i+1:]
+	}
+}
+
+// asks reports whether some output may end with a query, for whose answer the program waits.
+func asks(b []byte) bool {
+	i := bytes.LastIndexByte(b, 0x1b)
+	return i >= 0 && (b[len(b)-1] == 'n' || b[len(b)-1] == 'c')
+}
+
+// maxPrompt is more than a shell prints at once for a prompt with its marks.
+const maxPrompt = 1 << 10

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"github.com/quicterm/quicterm/quicterm/holder/listening"
 	"github.com/quicterm/quicterm/quicterm/machine/keyring"
 	"github.com/quicterm/quicterm/quicterm/machine/pam"
 	"github.com/quicterm/quicterm/quicterm/wire"
@@ -40,6 +42,9 @@ type Process struct {
 	mu         sync.Mutex
 	foreground foreground
 	reaped     bool // another process may have its id now
+
+	looking   sync.Mutex // guards listening
+	listening listening.Finder
 }
 
 // Start runs the program of a session, in a session of PAM if login is not nil.
@@ -104,6 +109,9 @@ func startTerminal(cmd *exec.Cmd, launch *wire.Launch, login *pam.Session) (*Pro
 	}
 	p := &Process{
 		terminal: output, stdin: output, stdout: output, shell: strings.HasPrefix(launch.Argv[0], "-"), tty: tty.Name(),
+	}
+	if i := slices.IndexFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, wire.SocketVariable+"=") }); i >= 0 {
+		p.listening.Mark = cmd.Env[i]
 	}
 	if err := p.Resize(launch.Size); err != nil {
 		terminal.Close()
@@ -212,6 +220,19 @@ func (p *Process) Wait() (status byte, killed syscall.Signal) {
 	status, killed = p.wait()
 	p.setReaped()
 	return status, killed
+}
+
+// Ports returns the ports at which processes of a terminal's session listen, as package listening finds them.
+func (p *Process) Ports() []uint16 {
+	p.mu.Lock()
+	gone := p.reaped || p.terminal == nil
+	p.mu.Unlock()
+	if gone {
+		return nil
+	}
+	p.looking.Lock()
+	defer p.looking.Unlock()
+	return p.listening.Ports(p.pid)
 }
 
 func (p *Process) Stdin() io.WriteCloser { return p.stdin }

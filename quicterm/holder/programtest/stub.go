@@ -35,6 +35,8 @@ type Stub struct {
 	reads   bool
 	name    string
 	started time.Time
+	ports   []uint16
+	looks   int // for ports
 	signals []syscall.Signal
 }
 
@@ -107,6 +109,27 @@ func (p *Stub) Reads(time.Time, time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.reads
+}
+
+// SetPorts sets what Ports returns.
+func (p *Stub) SetPorts(ports ...uint16) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ports = ports
+}
+
+// Looks returns how often Ports was called.
+func (p *Stub) Looks() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.looks
+}
+
+func (p *Stub) Ports() []uint16 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.looks++
+	return p.ports
 }
 
 // SetForeground sets what Foreground returns.

@@ -179,3 +179,18 @@ func (s *Sender) post(sub *subscription, record []byte) error {
 	}
 	return nil
 }
+
+// Text says what an event is that people may have to be told of. It is empty for others.
+func Text(e wire.Event) string {
+	switch {
+	case e.Kind == wire.EventWaits:
+		return "waits for input"
+	case e.Kind == wire.EventBell:
+		return "rings"
+	case e.Kind == wire.EventExited && *e.Status != 0:
+		return fmt.Sprintf("has ended with status %d", *e.Status)
+	case e.Kind == wire.EventExited:
+		return "has ended"
+	}
+	return ""
+}

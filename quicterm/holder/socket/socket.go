@@ -96,6 +96,13 @@ func (s *Socket) ours() bool {
 	return err == nil && os.SameFile(info, s.file)
 }
 
+// Path returns where the socket is.
+func (s *Socket) Path() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.path
+}
+
 // Accept blocks until a daemon connects. It returns os.ErrClosed after Close.
 func (s *Socket) Accept() (*net.UnixConn, error) {
 	for {

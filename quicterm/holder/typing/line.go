@@ -34,3 +34,11 @@ func marked(line []byte, id wire.EntryID, shell uint16) []byte {
 	return fmt.Appendf(nil, ` printf '\033]8133;C;%x\007'; eval '%s'; printf '\033]8133;D;%%s;%[1]x\007' "%[3]s"`,
 		id[:], escaped, status)
 }
+
+// Plain reports whether input is keys that start no program.
+func Plain(b []byte) bool {
+	return !bytes.ContainsFunc(b, func(r rune) bool { return r < ' ' })
+}
+
+// Enters reports whether input ends a line or may stop a program.
+func Enters(b []byte) bool { return bytes.ContainsAny(b, "\r\n\x03\x04\x1a") }

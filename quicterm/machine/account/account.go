@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,13 +26,17 @@ type Account struct {
 // service knows: one that does not reach its directory may not say so.
 var ErrUnknown = errors.New("no such account")
 
-// names matches the names that the name service is asked for: those that useradd
-// allows, and the domain forms of directory services.
-var names = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.@\\-]{0,63}\$?$`)
+// askable reports whether the name service is asked for a name: those that useradd allows, and the domain forms of
+// directory services.
+func askable(name string) bool {
+	const first = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_."
+	name = strings.TrimSuffix(name, "$")
+	return name != "" && len(name) <= 64 && strings.Contains(first, name[:1]) && strings.Trim(name, first+`@\-`) == ""
+}
 
 // Lookup returns the account of the given name. It blocks while the name service is asked, until ctx ends.
 func (n *NameService) Lookup(ctx context.Context, name string) (*Account, error) {
-	if !names.MatchString(name) {
+	if !askable(name) {
 		return nil, ErrUnknown
 	}
 	return n.lookup(ctx, name, func(a *Account) bool { return a.Name == name })

@@ -9,3 +9,7 @@ func peerUID(socket int) (uint32, error) {
 	}
 	return cred.Uid, nil
 }
+
+func peerPID(socket int) (int, error) {
+	return unix.GetsockoptInt(socket, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+}

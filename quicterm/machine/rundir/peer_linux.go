@@ -9,3 +9,11 @@ func peerUID(socket int) (uint32, error) {
 	}
 	return cred.Uid, nil
 }
+
+func peerPID(socket int) (int, error) {
+	cred, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return 0, err
+	}
+	return int(cred.Pid), nil
+}

@@ -103,13 +103,18 @@ func Dial(path string, uids ...uint32) (*net.UnixConn, error) {
 
 // PeerUID returns the user id of the process at the other end of a connection,
 // as it was when it connected or listened.
-func PeerUID(c *net.UnixConn) (uid uint32, err error) {
+func PeerUID(c *net.UnixConn) (uint32, error) { return ofPeer(c, peerUID) }
+
+// PeerPID returns the process id of the process at the other end of a connection, as it was when it connected.
+func PeerPID(c *net.UnixConn) (int, error) { return ofPeer(c, peerPID) }
+
+func ofPeer[T any](c *net.UnixConn, get func(socket int) (T, error)) (v T, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return 0, err
+		return v, err
 	}
-	controlErr := raw.Control(func(fd uintptr) { uid, err = peerUID(int(fd)) })
-	return uid, errors.Join(controlErr, err)
+	controlErr := raw.Control(func(fd uintptr) { v, err = get(int(fd)) })
+	return v, errors.Join(controlErr, err)
 }
 
 func checkPath(path string) error {

@@ -71,6 +71,7 @@ func (p *Policy) forwards() permit.Rules {
 	}
 	if p.noForward {
 		rules.Refuse()
+		rules.NoAgent = true
 	}
 	if p.gateway != "no" {
 		rules.Gateway = p.gateway

@@ -70,6 +70,7 @@ func Parse(output []byte) (*Policy, error) {
 	}
 	for line := range strings.Lines(string(output)) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		name = strings.ToLower(name) // OpenSSH 10.5 prints PermitRootLogin, older ones permitrootlogin
 		if err := p.set(name, value); err != nil {
 			return nil, fmt.Errorf("%s %.100q: %w", name, value, err)
 		}
@@ -145,6 +146,7 @@ var items = map[string]func(*Policy) any{
 	"authorizedprincipalsfile":    func(p *Policy) any { return &p.Sources.Principals },
 	"authorizedprincipalscommand": func(p *Policy) any { return &p.Sources.PrincipalsProgram },
 	"casignaturealgorithms":       func(p *Policy) any { return &p.Sources.CAAlgorithms },
+	"allowagentforwarding":        func(p *Policy) any { return not(&p.forward.NoAgent) },
 	"allowtcpforwarding":          func(p *Policy) any { return local{&p.forward.NoDial, &p.forward.NoListen} },
 	"allowstreamlocalforwarding": func(p *Policy) any {
 		return local{&p.forward.NoDialSocket, &p.forward.NoListenSocket}

@@ -189,6 +189,10 @@ func TestParse(t *testing.T) {
 		!p.noTerminal || len(p.keyOptions) != 2 || p.Sources.Program != "/bin/keys" || p.port != 22 {
 		t.Errorf("got %+v", *p)
 	}
+	p = parse(t, "DenyUsers jo", "Subsystem sftp internal-sftp", "PermitTTY no") // as of OpenSSH 10.5
+	if !slices.Equal(p.denyUsers, []string{"jo"}) || p.sftp != "internal-sftp" || !p.noTerminal {
+		t.Errorf("got %+v", *p)
+	}
 	if p := parse(t, "authorizedkeysfile none", "forcecommand none", "authorizedkeyscommand none"); len(p.Sources.Files) > 0 || p.command != "" || p.Sources.Program != "" {
 		t.Errorf("got %+v", *p)
 	}

@@ -245,7 +245,7 @@ func (d *Daemon) settings(ctx context.Context, q question, port int, client *ans
 		return nil, fmt.Errorf("sshd's configuration is not known: %w; correct that, or set sshd_policy", err)
 	case sshd == nil:
 		return nil, nil
-	case !names.MatchString(q.user):
+	case !askable(q.user):
 		return nil, fmt.Errorf("sshd cannot be asked about the name %q", q.user)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, command.Patience, fmt.Errorf("no answer within %v", command.Patience))
@@ -263,8 +263,8 @@ func (d *Daemon) settings(ctx context.Context, q question, port int, client *ans
 	return policy, nil
 }
 
-// names matches the names of accounts and hosts that the syntax of sshd -C has room for.
-var names = regexp.MustCompile(`^[^\s,=]+$`)
+// askable reports whether the syntax of sshd -C has room for the name of an account or a host.
+func askable(name string) bool { return name != "" && !strings.ContainsAny(name, "\t\n\f\r ,=") }
 
 // print returns what sshd prints of its settings for a login. With -G, since OpenSSH 9.3, it
 // needs neither its host keys nor the directory of a running sshd, and is faster.
@@ -283,11 +283,10 @@ func (d *Daemon) print(ctx context.Context, sshd *Installation, login string) ([
 	return out, err
 }
 
-// missing matches the complaint of an sshd that was not started since the last boot.
-var missing = regexp.MustCompile(`Missing privilege separation directory: (/(?:var/)?run/[a-z]+)`)
-
-// makeMissing makes the directory that sshd complains about, as its start script does. It reports whether it has.
+// makeMissing makes the directory that an sshd complains about which was not started since the last boot, as its start
+// script does. It reports whether it has.
 func makeMissing(complaint error) bool {
+	missing := regexp.MustCompile(`Missing privilege separation directory: (/(?:var/)?run/[a-z]+)`)
 	found := missing.FindStringSubmatch(complaint.Error())
 	return found != nil && os.Mkdir(found[1], 0o755) == nil
 }
@@ -313,7 +312,7 @@ func (d *Daemon) hostName(ctx context.Context, client netip.Addr) (string, error
 		return client.String(), outage(err)
 	}
 	name := strings.ToLower(strings.TrimSuffix(found[0], "."))
-	if _, err := netip.ParseAddr(name); err == nil || !names.MatchString(name) {
+	if _, err := netip.ParseAddr(name); err == nil || !askable(name) {
 		return client.String(), nil // it pretends to be something else
 	}
 	addrs, err := d.resolver.LookupNetIP(ctx, "ip", name)

@@ -34,8 +34,7 @@ type login struct {
 }
 
 // loginGroup matches the control group of a login in /proc/PID/cgroup, cgroups(7).
-var loginGroup = regexp.MustCompile(
-	`(?m)^\d+:(?:name=systemd)?:/user\.slice/user-([0-9]{1,10})\.slice/(session-|user@)`)
+const loginGroup = `(?m)^\d+:(?:name=systemd)?:/user\.slice/user-([0-9]{1,10})\.slice/(session-|user@)`
 
 // InLogin reports whether this process belongs to a login.
 func InLogin() bool { return ownLogin() != login{} }
@@ -46,7 +45,7 @@ func ownLogin() login {
 }
 
 func parseLogin(groups string) login {
-	if m := loginGroup.FindStringSubmatch(groups); m != nil {
+	if m := regexp.MustCompile(loginGroup).FindStringSubmatch(groups); m != nil {
 		return login{uid: m[1], manager: m[2] == "user@"}
 	}
 	return login{}

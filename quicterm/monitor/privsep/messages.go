@@ -213,6 +213,8 @@ type Attach struct {
 	Dir       string          `cbor:"12,keyasint"`
 	Required  uint8           `cbor:"13,keyasint"`
 	Side      wire.Side       `cbor:"14,keyasint"`
+	Agent     bool            `cbor:"15,keyasint"` // the client offers its ssh agent
+	Terminfo  []byte          `cbor:"16,keyasint"`
 }
 
 // An Attached is the answer of a holder to an Attach, and the carrier to it. The caller closes the

@@ -183,6 +183,13 @@ func (p *Parser) Parse(b []byte, h Handler) {
 				continue
 			}
 		}
+		if p.phase >= inCommand {
+			if n := Printable(b[i:]); n > 0 { // as the table says, but faster: images are long
+				p.putASCII(b[i:i+n], h)
+				i += n
+				continue
+			}
+		}
 		if c < utf8.RuneSelf {
 			p.step(rune(c), i+1, h)
 			i++
@@ -284,6 +291,18 @@ func (p *Parser) step(r rune, next int, h Handler) {
 		case r >= 0x80 && r != 0x9c: // a C1 control character ends the string and has its own meaning
 			p.step(r, next, h)
 		}
+	}
+}
+
+// putASCII adds characters to the string. Its parts end where they would if each character came alone.
+func (p *Parser) putASCII(text []byte, h Handler) {
+	for len(text) > 0 {
+		if len(p.data)+utf8.UTFMax > maxString {
+			p.string(h, 0)
+		}
+		n := min(len(text), maxString-utf8.UTFMax+1-len(p.data))
+		p.data = append(p.data, text[:n]...)
+		text = text[n:]
 	}
 }
 

@@ -1,6 +1,7 @@
 package vt
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 )
@@ -60,14 +61,18 @@ func isStringQuery(kind byte, body string, whole bool) bool {
 
 // isCommandQuery reports whether an OSC is a query: most have a question mark in place of a value.
 func isCommandQuery(body string, whole bool) bool {
-	number, values, _ := strings.Cut(body, ";")
+	number, values, ended := strings.Cut(body, ";")
+	if !ended && !whole { // zeros without end
+		return true
+	}
 	switch strings.TrimLeft(number, "0") {
 	case "", "1", "2", "7", "8", "9", "66", "133", "633", "777": // titles, links, messages, marks, text
 		return false
 	case "21": // kitty colours
 		return !whole || strings.Contains(values, "=?")
 	case "52":
-		return strings.Contains(values, "?")
+		_, _, text := strings.Cut(values, ";")
+		return !whole && !text || strings.Contains(values, "?")
 	case "60", "61", "5113", "5522": // XTQALLOWED, XTQDISALLOWED, kitty files and clipboard
 		return true
 	case "99": // kitty notifications
@@ -100,6 +105,27 @@ func imageKeys(body string) (keys []string, data bool) {
 	}
 	command, _, data = strings.Cut(command, ";")
 	return strings.Split(command, ","), data
+}
+
+// Image reports whether a string, or its first part, shows an image where the cursor is: by sixel, by kitty's graphics
+// protocol, or by iTerm2's. If it stays, the cursor does.
+func Image(kind byte, first []byte) (image, stays bool) {
+	switch {
+	case kind == 'P':
+		return bytes.HasPrefix(bytes.TrimLeft(first, "0123456789;"), []byte("q")), false
+	case kind == '_' && bytes.HasPrefix(first, []byte("G")):
+		command, _, _ := bytes.Cut(first, []byte(";"))
+		keys, _ := imageKeys(string(command))
+		image = slices.Contains(keys, "a=T") || slices.Contains(keys, "a=p")
+		return image && !slices.Contains(keys, "U=1"), slices.Contains(keys, "C=1")
+	case kind == ']' && bytes.HasPrefix(first, []byte("1337;")):
+		command, _, _ := bytes.Cut(first[len("1337;"):], []byte(":"))
+		name, arguments, _ := strings.Cut(string(command), "=")
+		keys := strings.Split(arguments, ";")
+		return (name == "File" || name == "MultipartFile") && slices.Contains(keys, "inline=1"),
+			slices.Contains(keys, "doNotMoveCursor=1")
+	}
+	return false, false
 }
 
 // silenceImage returns a string, or its beginning, such that the terminal does not report

@@ -64,7 +64,8 @@ var oddQueries = []string{
 	"\x1b]11;?" + strings.Repeat(" ", 2*maxString) + "\a", "\x1b]4;" + strings.Repeat("1;red;", maxString) + "2;?\x1b\\",
 	"\x1bP$q" + strings.Repeat("m", maxString) + "\x1b\\", "\x1bP+q" + strings.Repeat("544e;", maxString) + "\x1b\\",
 	"\x1b_Ga=q,i=1,f=24;" + strings.Repeat("AAAA", maxString) + "\x1b\\", "\x1b_G" + strings.Repeat("i=1,", maxString) + "a=q;\x1b\\",
-	"\x1b]5522;type=read;" + strings.Repeat("A", maxString) + "\x1b\\",
+	"\x1b]5522;type=read;" + strings.Repeat("A", maxString) + "\x1b\\", "\x1b]52;" + strings.Repeat("c", maxString) + ";?\a",
+	"\x1b]" + strings.Repeat("0", maxString) + "52;c;?\a",
 }
 
 // noQueries is output that no terminal answers.

@@ -52,6 +52,9 @@ export interface Message {
 	output?: Uint8Array<ArrayBuffer>;
 	link?: Link;
 	waits?: true;
+	ports?: number[];
+	copying?: string;
+	copied?: { text: string; path: string; failed: boolean };
 	ended?: { text: string; status?: number };
 }
 

@@ -185,8 +185,10 @@ func playGuest(t *testing.T, d *desk) {
 	if told := eval[string](guest, `document.getElementById("ask").innerText`); !strings.Contains(told, "you watch until") {
 		t.Errorf("the guest is told %q", told)
 	}
-	if eval[bool](guest, `document.getElementById("sessions").checkVisibility()`) {
-		t.Error("a guest is offered the list of sessions")
+	for id, offered := range map[string]string{"sessions": "the list of sessions", "files": "to copy files"} {
+		if eval[bool](guest, fmt.Sprintf(`document.getElementById(%q).checkVisibility()`, id)) {
+			t.Errorf("a guest is offered %s", offered)
+		}
 	}
 	guest.enter("echo ty''ped\r")
 	v.enter("echo mo''re\r")

@@ -10,11 +10,13 @@ import { keep, keepScreen, kept, keptScreen } from "./kept";
 import { List, time } from "./list";
 import { notify, offer } from "./notify";
 import { onPhone, Phone } from "./phone";
+import { Ports } from "./ports";
 import "./page.css";
 import { searchable, searchBy } from "./search";
 import type { Tab } from "./tab";
 import { label, Tabs } from "./tabs";
 import { follow } from "./theme";
+import { Upload } from "./upload";
 
 // The link is removed at once: neither the history of the browser nor whoever sees the screen gets its secret.
 const link = new URLSearchParams(location.hash.slice(1));
@@ -30,6 +32,7 @@ const search = searchBy(element<HTMLFormElement>("search"), () => tabs.shown);
 element("sessions").onclick = () => list.show();
 element("forget").onclick = () => client.send({ forget: true });
 element("find").onclick = search;
+let upload: Upload | undefined; // no guest has it
 for (const [id, event] of [["list", "close"], ["ask", "click"]]) {
 	element(id).addEventListener(event, () => tabs.shown?.terminal.focus());
 }
@@ -45,6 +48,7 @@ addEventListener("keydown", (event) => {
 }, true); // before the terminal
 
 let remembered = false; // this device is
+let hostName = "";
 const phone = onPhone ? new Phone(() => tabs.shown) : undefined;
 const chosen = link.get("o"); // in a notification
 let restoring = chosen ? [...kept(), chosen] : link.size > 0 ? [] : kept();
@@ -57,6 +61,7 @@ if (location.hostname !== "127.0.0.1") { // that is qt web, on another port each
 
 function receive(message: Message) {
 	if (message.tab !== undefined) tabs.receive(message);
+	upload?.receive(message);
 	if (message.ready !== undefined) start();
 	if (message.host) arrived(message.host);
 	if (message.failed !== undefined) say(message.failed);
@@ -81,9 +86,11 @@ async function start() {
 /** arrived is called once, when the host is known. */
 function arrived(host: Host) {
 	say("");
+	hostName = host.host;
 	element("forget").hidden = !host.device;
 	element("sessions").hidden = Boolean(host.share);
 	element<HTMLButtonElement>("sessions").disabled = Boolean(host.share);
+	if (!host.share) upload = new Upload(() => tabs.shown);
 	offer(host, element<HTMLButtonElement>("notify"), (text) => ask(text, { "Close": () => {} }));
 	remembered = host.device;
 	if (host.device) remember().catch((error) => ask(`This device is not remembered: ${error}`, { "Close": () => {} }));
@@ -118,6 +125,8 @@ function equip(tab: Tab) {
 	searchable(tab);
 	askToCopy(tab);
 	phone?.equip(tab);
+	const ports = new Ports(hostName);
+	tab.listens = (open) => ports.changed(tab.name, open);
 	tab.wants = (text) => notify({ session: tab.session, name: tab.name, text }, () => tabs.show(tab));
 }
 

@@ -25,6 +25,8 @@ export class Tab {
 	reader?: Reader;
 	/** wants is called with what the session wants from the person. */
 	wants = (_text: string) => {};
+	/** listens is called with the ports at which programs of the session listen, if the person may forward them. */
+	listens = (_ports: number[]) => {};
 	/** modify changes what is typed. */
 	modify = (keys: string) => keys;
 	readonly #closing = new AbortController();
@@ -70,15 +72,18 @@ export class Tab {
 	}
 
 	receive(message: Message) {
-		const { output, attached, sizing, link, waits, ended } = message;
+		const { output, attached, sizing, link, waits, ports, copying, copied, ended } = message;
 		if (output) {
 			this.terminal.write(output, () => this.send({ shown: output.length }));
 			return;
 		}
+		if (copied?.path) this.terminal.paste(copied.path);
+		if (copying !== undefined || copied) return;
 		if (sizing) this.reader?.sized(sizing);
 		if (attached) [this.session, this.name] = [attached.id, attached.name];
 		if (link) this.link = link;
 		if (waits) this.wants("waits for input");
+		if (ports) this.listens(ports);
 		if (ended) {
 			this.ended = ended;
 			this.terminal.options.disableStdin = true;

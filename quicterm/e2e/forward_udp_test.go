@@ -1,0 +1,98 @@
+//go:build linux || darwin
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/quicterm/quicterm/bench/rig"
+)
+
+// echoesUDP starts a server of a test, which sends back what it gets. A port of 0 is any.
+func echoesUDP(t *testing.T, port int) *net.UDPConn {
+	t.Helper()
+	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	go func() {
+		buf := make([]byte, 1<<16)
+		for {
+			n, from, err := c.ReadFromUDPAddrPort(buf)
+			if err != nil {
+				return
+			}
+			c.WriteToUDPAddrPort(buf[:n], from)
+		}
+	}()
+	return c
+}
+
+// wantDatagram sends a datagram, and checks that it comes back.
+func wantDatagram(t *testing.T, why string, c net.Conn, datagram []byte) {
+	t.Helper()
+	c.Write(datagram)
+	c.SetReadDeadline(time.Now().Add(rig.Patience))
+	buf := make([]byte, 1<<16)
+	if n, err := c.Read(buf); !bytes.Equal(buf[:n], datagram) {
+		t.Errorf("%s: %d bytes come back of %d: %v", why, n, len(datagram), err)
+	}
+}
+
+// Datagrams are forwarded, and what comes back goes to their source, also after a restart of the daemon, and when nobody
+// listened at the target for a time.
+func TestForwardUDP(t *testing.T) {
+	h := newHost(t)
+	h.Start()
+	target := echoesUDP(t, freePort(t)) // which the system gives to no other socket meanwhile
+	port := target.LocalAddr().(*net.UDPAddr).Port
+	x := h.Shell(h.Addr, "-s", "work")
+	x.Send("~+")
+	x.Expect("Enter leaves")
+	local := freePort(t)
+	x.Send(fmt.Sprintf("-L udp/%d:localhost:%d\r", local, port))
+	at := fmt.Sprintf("-L udp/localhost:%d to udp/localhost:%d: open ", local, port)
+	x.Expect(at + "0,")
+	x.Send("-R udp/53:localhost:53\r")
+	x.Expect("-R udp/53:localhost:53: UDP is forwarded by -L alone")
+	source := func() net.Conn {
+		c, err := net.Dial("udp", fmt.Sprintf("127.0.0.1:%d", local))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	one, two := source(), source()
+	big := random(60000)
+	if runtime.GOOS == "darwin" { // which sends none above 9216
+		big = big[:9000]
+	}
+	wantDatagram(t, "-L udp/", one, []byte("one"))
+	wantDatagram(t, "from another source", two, big)
+	wantDatagram(t, "from the first one", one, []byte("three"))
+	moved := fmt.Sprintf("-L udp/localhost:%d>udp/localhost:%d ", local, port)
+	awaitForwards(t, x.Cmd, fmt.Sprintf("%s2 %d %d\n", moved, len(big)+8, len(big)+8))
+	h.Stop(syscall.SIGKILL)
+	h.Start()
+	wantDatagram(t, "after a restart", one, []byte("four"))
+
+	target.Close()
+	io.WriteString(one, "x") // the flow ends by that
+	awaitForwards(t, x.Cmd, fmt.Sprintf("%s1 %d %d\n", moved, len(big)+13, len(big)+12))
+	echoesUDP(t, port)
+	wantDatagram(t, "after the target has come back", one, []byte("five"))
+	x.Send("1\r\r")
+	x.Expect("Enter leaves")
+	awaitForwards(t, x.Cmd, "")
+	x.Send("exit\r")
+	x.Exit()
+}

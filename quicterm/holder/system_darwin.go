@@ -1,6 +1,0 @@
-package holder
-
-import "golang.org/x/sys/unix"
-
-// dup2 makes newfd the same file as oldfd.
-func dup2(oldfd, newfd int) error { return unix.Dup2(oldfd, newfd) }
