@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
@@ -17,26 +19,44 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
-// playSame plays the world of the seed so that each run tells the same. It works in a directory.
+// playSame plays the world of the seed so that each run tells the same. It works in a directory. With -twice, it plays the
+// world again, and compares what both runs tell.
 func playSame(dir string) error {
-	program, root := filepath.Join(dir, "sim.wasm"), filepath.Join(dir, "root")
-	err := errors.Join(buildWasip1(program, filepath.Join(dir, "build")),
-		// This is the machine: its account, and its memory.
-		write(filepath.Join(root, "etc/passwd"), []byte("sim:x:1:1::/:/bin/sh\n")),
-		write(filepath.Join(root, "proc/meminfo"), []byte("MemTotal: 8388608 kB\nMemAvailable: 6291456 kB\n")))
-	if err != nil {
+	program := filepath.Join(dir, "sim.wasm")
+	if err := buildWasip1(program, filepath.Join(dir, "build")); err != nil {
 		return err
 	}
 	code, err := os.ReadFile(program)
 	if err != nil {
 		return err
 	}
-	return runWasip1(code, root)
+	play := func(name string, out io.Writer) error {
+		root := filepath.Join(dir, name)
+		err := errors.Join(
+			// This is the machine: its account, and its memory.
+			write(filepath.Join(root, "etc/passwd"), []byte("sim:x:1:1::/:/bin/sh\n")),
+			write(filepath.Join(root, "proc/meminfo"), []byte("MemTotal: 8388608 kB\nMemAvailable: 6291456 kB\n")))
+		if err != nil {
+			return err
+		}
+		return runWasip1(code, root, out)
+	}
+	if !twice {
+		return play("once", os.Stdout)
+	}
+	var first, second bytes.Buffer
+	if err := errors.Join(play("once", &first), play("again", &second)); err != nil {
+		return err
+	}
+	if first.Len() == 0 || !bytes.Equal(first.Bytes(), second.Bytes()) {
+		return fmt.Errorf("the world of seed %d has told %d bytes, and then other %d bytes", seed, first.Len(), second.Len())
+	}
+	return nil
 }
 
 // runWasip1 runs the simulation in one thread, with a clock that counts how often it was asked, and with random
 // bytes that follow from the seed. Go's scheduler, maps and select draw from these, too.
-func runWasip1(code []byte, root string) error {
+func runWasip1(code []byte, root string, out io.Writer) error {
 	ctx := context.Background()
 	config := wazero.NewRuntimeConfig()
 	if home, err := os.UserCacheDir(); err == nil { // compiling takes longer than most worlds
@@ -67,7 +87,7 @@ func runWasip1(code []byte, root string) error {
 		WithArgs(append([]string{"sim"}, arguments("-seed", fmt.Sprint(seed))...)...).
 		WithEnv("TMPDIR", "/").WithEnv("PWD", "/").
 		WithFSConfig(wazero.NewFSConfig().WithDirMount(root, "/")).
-		WithStdout(os.Stdout).WithStderr(os.Stdout).
+		WithStdout(out).WithStderr(out).
 		WithRandSource(mathrand.NewChaCha8(key)).
 		WithNanotime(now, 1).
 		WithWalltime(func() (int64, int32) { t := time.Unix(0, now()); return t.Unix(), int32(t.Nanosecond()) }, 1).

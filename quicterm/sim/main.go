@@ -2,11 +2,12 @@
 // virtual time. A seed draws a world: machines, interfaces, sessions, clients, and what happens to them. What the
 // README promises is checked all the while, and once more when all is well again.
 //
-//	go run ./quicterm/sim -seed 7 -trace       the world of a seed, told line by line
-//	go run ./quicterm/sim -seed 7 -native      the same, faster, with other details each time
-//	go run ./quicterm/sim -for 10m             worlds of fresh seeds, natively
-//	go run ./quicterm/sim -seed 7 -shrink      the fewest faults with which it fails
-//	go run ./quicterm/sim -mutations           defects put in one by one: each must be found
+//	go run ./quicterm/sim -seed 7 -trace          the world of a seed, told line by line
+//	go run ./quicterm/sim -seed 7 -trace -twice   that it is the same each time
+//	go run ./quicterm/sim -seed 7 -native         the same, faster, with other details each time
+//	go run ./quicterm/sim -for 10m                worlds of fresh seeds, natively
+//	go run ./quicterm/sim -seed 7 -shrink         the fewest faults with which it fails
+//	go run ./quicterm/sim -mutations              defects put in one by one: each must be found
 //
 // The simulation is this package's test; this program builds it, and runs it. For one seed it builds a wasip1
 // program, and runs that in one thread with random bytes and a clock that follow from the seed: then goroutines,
@@ -44,7 +45,7 @@ var (
 	seed                     uint64
 	lasts                    time.Duration
 	trace, shrink, mutations bool
-	native                   bool
+	native, twice            bool
 	only                     string
 )
 
@@ -54,6 +55,7 @@ func main() {
 	flag.DurationVar(&lasts, "for", time.Minute, "play worlds of fresh seeds for this long")
 	flag.BoolVar(&trace, "trace", false, "tell the story")
 	flag.BoolVar(&native, "native", false, "play the seed's world as a program of this system")
+	flag.BoolVar(&twice, "twice", false, "play the seed's world twice, and compare what both runs tell")
 	flag.BoolVar(&shrink, "shrink", false, "find the fewest faults of the seed's world with which it fails")
 	flag.BoolVar(&mutations, "mutations", false, "check that the simulation finds each defect of mutations.go within -for")
 	flag.StringVar(&only, "only", "", "with -mutations: only those whose names have this text")
