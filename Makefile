@@ -45,7 +45,7 @@ test: ## run the tests of PACKAGES
 # Without GORACE, each program lasts a second longer: the test programs, and all that tests start. What starts
 # no goroutine, and is tested by none, has nothing to race with.
 race: ## run the tests with the race detector, with shorter simulations
-	CGO_ENABLED=1 GORACE="$$GORACE atexit_sleep_ms=0" $(TRIMPATH) go test -race -short -vet=off -timeout 20m ./quicterm/e2e \
+	CGO_ENABLED=1 GORACE="$$GORACE atexit_sleep_ms=0" $(TRIMPATH) go test -race -short -vet=off -timeout 40m ./quicterm/e2e \
 		$$(go list -f '{{.Dir}}' ./... | while read -r dir; do \
 			! grep -qE '\bgo (func|[A-Za-z_.]+\()|\.Go\(|\.Parallel\(|AfterFunc|RunParallel|synctest' "$$dir"/*.go || echo "$$dir"; done)
 

@@ -19,6 +19,7 @@ import (
 // On a host whose disk is full, or whose home runs no programs, qt connect and qt install end with
 // one line that says so.
 func TestBadDisk(t *testing.T) {
+	skipUnderRace(t)
 	if !inside(t) {
 		return
 	}
@@ -129,6 +130,7 @@ func TestDoctorDiskFull(t *testing.T) {
 // A disk with the records of sessions that is full, or does not answer, costs sessions nothing but their records, and
 // the log says so once.
 func TestPersistBadDisk(t *testing.T) {
+	skipUnderRace(t)
 	if !inside(t) {
 		return
 	}

@@ -74,6 +74,7 @@ func TestCopyInterrupted(t *testing.T) {
 
 // A file with holes has them in the copy, there, back and from host to host, also if it is continued.
 func TestCopySparse(t *testing.T) {
+	skipUnderRace(t)
 	h := newHost(t)
 	h.Start()
 	const large, small, page = 40<<20 + 5, 100_000, 4 << 10

@@ -26,6 +26,7 @@ func qtdDoctor(h *rig.Host) func() *exec.Cmd {
 
 // Of a daemon that runs well, the doctor says so.
 func TestDoctorOfDaemon(t *testing.T) {
+	skipUnderRace(t)
 	h := newHost(t)
 	h.Start()
 	x := h.Shell(h.Addr)

@@ -144,6 +144,7 @@ func TestDoctorWhereUDPIsBlocked(t *testing.T) {
 
 // By ssh, the doctor learns where the daemon is, and tells when there is none, and why.
 func TestDoctorBySSH(t *testing.T) {
+	skipUnderRace(t)
 	s := newSSHHost(t)
 	s.Serve()
 	doctor := func() *exec.Cmd { return s.QT("doctor", nil) }

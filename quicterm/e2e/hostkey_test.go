@@ -164,6 +164,7 @@ func sshServer(t *testing.T, addr netip.AddrPort, signer ssh.Signer) (accepted f
 // qt trusts the servers that ssh trusts, by the same files and options, at the same name and
 // port. Where it does not, it is because qt is stricter.
 func TestHostKeysAsSSH(t *testing.T) {
+	skipUnderRace(t)
 	for _, tool := range []string{"ssh", "ssh-keygen"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip(err)

@@ -46,6 +46,7 @@ func ownTemporary(t *testing.T) {
 // A newcomer's first qt connect, to a host with sshd and nothing else: qt names the command that copies
 // qtd, and then opens a session. Then plain ssh goes through qt.
 func TestFirstConnect(t *testing.T) {
+	skipUnderRace(t)
 	if !inside(t) {
 		return
 	}

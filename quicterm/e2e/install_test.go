@@ -58,6 +58,7 @@ func copyFile(t *testing.T, from, to string, change func([]byte) []byte) {
 
 // qt install puts qtd into a home, again and in another version. Sessions of the installed one continue.
 func TestInstall(t *testing.T) {
+	skipUnderRace(t)
 	h := newHost(t)
 	config := startSSHD(t, h, "")
 	install := installer(h, filepath.Join(bin, "qt"), config)
@@ -86,6 +87,7 @@ qt: qtd \S+ on server replaces qtd \S+: `+qtd+"; sessions that run there continu
 
 // The qtd for another platform comes from the release, or is asked for.
 func TestInstallPlatforms(t *testing.T) {
+	skipUnderRace(t)
 	h := newHost(t)
 	other, machine := "arm64", "aarch64" // a name as long as that of the tests' platform
 	if runtime.GOARCH == other {
@@ -133,6 +135,7 @@ func TestInstallPlatforms(t *testing.T) {
 // What a host prints reaches the terminal only as text, and each login that cannot install
 // says why.
 func TestInstallHostile(t *testing.T) {
+	skipUnderRace(t)
 	h := newHost(t)
 	h.Write("shell", `printf 'motd \033[2J\r\n'; printf '\033]2;title\007\n' >&2; eval "$SSH_ORIGINAL_COMMAND"`)
 	noisy := startSSHD(t, h, "", "ForceCommand . "+h.Path("shell"))

@@ -99,6 +99,15 @@ func newHost(t *testing.T) *rig.Host {
 // newHostAlone is newHost for a test that loads the machine, or needs all of it.
 func newHostAlone(t *testing.T) *rig.Host { return rig.NewHost(t, bin) }
 
+// skipUnderRace skips a test whose many processes run no goroutines that those of other tests do not: it shows rules,
+// files or messages. With the race detector, each process costs several times as much.
+func skipUnderRace(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("it shows rules, files or messages, and has no goroutines of its own to race")
+	}
+}
+
 // spareDevices skips a test that would remove keys that somebody has enrolled in the account that runs the tests.
 func spareDevices(t *testing.T) {
 	t.Helper()

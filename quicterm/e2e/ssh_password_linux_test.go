@@ -28,6 +28,7 @@ func servePasswords(t *testing.T) *sshHost {
 
 // What ssh says of a wrong password comes before it asks again.
 func TestSSHPassword(t *testing.T) {
+	skipUnderRace(t)
 	if !inside(t) {
 		return
 	}

@@ -23,6 +23,7 @@ var fileCases = []policyCase{
 
 // Root's daemon moves files for whom the sshd of the machine does, and for nobody else.
 func TestSSHDFiles(t *testing.T) {
+	skipUnderRace(t)
 	if !inside(t) {
 		return
 	}

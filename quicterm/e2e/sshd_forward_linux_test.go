@@ -137,6 +137,7 @@ func forwarded(t *testing.T, cmd *exec.Cmd, probes []portProbe) (works string) {
 
 // Root's daemon forwards what the sshd of the machine does for a key, and nothing else.
 func TestSSHDForwards(t *testing.T) {
+	skipUnderRace(t)
 	if !inside(t) {
 		return
 	}

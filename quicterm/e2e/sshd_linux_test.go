@@ -329,6 +329,7 @@ func startFollowing(t *testing.T, h *rig.Host) {
 // What the command line of the sshd that listens says holds for logins, and what its files say from the
 // moment on when they change.
 func TestSSHDOptions(t *testing.T) {
+	skipUnderRace(t)
 	if !inside(t) {
 		return
 	}
@@ -458,6 +459,7 @@ func TestSSHDOptions(t *testing.T) {
 
 // Root's daemon lets in whom the sshd of the machine lets in, to the same command.
 func TestSSHDPolicy(t *testing.T) {
+	skipUnderRace(t)
 	if !inside(t) {
 		return
 	}

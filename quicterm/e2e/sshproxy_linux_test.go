@@ -14,6 +14,7 @@ import (
 // A transfer of sftp through qt continues over another interface when the one that it uses goes
 // down, and over that one when it is back and the other goes down.
 func TestSSHConfigMoves(t *testing.T) {
+	skipUnderRace(t)
 	if err := rig.CanNamespace(); err != nil {
 		t.Skip(err)
 	}

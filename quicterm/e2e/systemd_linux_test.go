@@ -286,6 +286,7 @@ func TestSystemdLogout(t *testing.T) {
 // A reload to settings that would keep all out fails, and changes nothing. A daemon that cannot start is
 // tried again until it can, without end, and not more than once in 5 s.
 func TestSystemdMistakes(t *testing.T) {
+	skipUnderRace(t)
 	needSSHD(t)
 	s := newSystemdHost(t, "")
 	s.Run("systemctl start qtd")
