@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/quicterm/quicterm/migrate/carrier/tcp"
 	"github.com/quicterm/quicterm/quicterm/monitor/privsep"
 )
 

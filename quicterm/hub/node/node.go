@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -19,7 +20,16 @@ type Login struct {
 
 	// Sign signs a text by the key, for RSA with SHA-2. It may wait for a person, unless ctx ends.
 	Sign func(ctx context.Context, text []byte) (*ssh.Signature, error)
+
+	// Prove, if not nil, takes the place of Sign: it builds the text itself, by [hub.Statement].
+	Prove func(ctx context.Context, at time.Time, nkey string) (*ssh.Signature, error)
+
+	// Dial, if not nil, makes the TCP connection.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
+
+// ErrDenied is the error of a login with a key that the hub does not accept.
+var ErrDenied = errors.New("the hub does not accept this key")
 
 // A Conn is a connection to a hub, on which a login has been accepted.
 type Conn struct{}

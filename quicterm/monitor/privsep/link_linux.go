@@ -27,6 +27,9 @@ const (
 	// do not come at once.
 	leastLinkPause, mostLinkPause = 2 * time.Second, 15 * time.Second
 
+	// maxHandovers bounds the relayed connections that are being handed over: each has two descriptors meanwhile.
+	maxHandovers = 64
+
 	// relayBuffer is how many bytes the kernel keeps of a relayed connection in each direction, about.
 	relayBuffer = 64 << 10
 )
@@ -93,7 +96,7 @@ func (l *Link) once(ctx context.Context) (accepted bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	s := &linkSession{link: l}
+	s := &linkSession{link: l, turns: make(chan struct{}, maxHandovers)}
 	c := newChannel(ours, false, s.answer)
 	c.serve(tableOf(s.calls()))
 	cmd, log, err := l.start(theirs)
@@ -130,6 +133,7 @@ func (l *Link) once(ctx context.Context) (accepted bool, err error) {
 // A linkSession is what the monitor knows of one process.
 type linkSession struct {
 	link     *Link
+	turns    chan struct{} // of connections that are handed over
 	proven   atomic.Bool
 	accepted atomic.Bool
 	ended    atomic.Pointer[string]
@@ -170,7 +174,15 @@ func (s *linkSession) calls() *LinkCalls {
 			return nil
 		}),
 		Ended: Done(func(_ context.Context, e *LinkEnd) error { s.ended.Store(&e.Text); return nil }),
-		Take:  func(ctx context.Context, caller *Caller) (*Taken, error) { return host.take(ctx, *caller) },
+		Take: func(ctx context.Context, caller *Caller) (*Taken, error) {
+			select {
+			case s.turns <- struct{}{}:
+				defer func() { <-s.turns }()
+				return host.take(ctx, *caller)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		},
 	}
 }
 
@@ -222,3 +234,6 @@ func InheritedLink() (*Linked, error) {
 
 // Run brings the answers of the monitor, until that is gone.
 func (l *Linked) Run(ctx context.Context) error { return l.channel.run(ctx) }
+
+// Close ends the channel to the monitor, and so Run.
+func (l *Linked) Close() { l.channel.close() }

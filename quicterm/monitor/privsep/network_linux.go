@@ -136,6 +136,9 @@ func (p *Process) toPass(ctx context.Context, conn net.Conn) (n *running, fd int
 	return n, fd, err
 }
 
+// Apart says that what it is given is served by another process.
+func (p *Process) Apart() {}
+
 // ServeRelayed implements [Network]. The connection is the process's then.
 func (p *Process) ServeRelayed(ctx context.Context, conn net.Conn, caller Caller) {
 	defer conn.Close()
