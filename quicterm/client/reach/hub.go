@@ -67,13 +67,10 @@ func (a *Access) explainHub(err error) error {
 	return Explain(err, a.Target)
 }
 
-// A HubError says why the hub does not lead to a host.
-type HubError struct {
-	Hub string // its name and port
-	Err error
-}
+// A HubError says why the hub does not lead to a host. The error below names the hub.
+type HubError struct{ Err error }
 
-func (e *HubError) Error() string { return "hub " + e.Hub + ": " + e.Err.Error() }
+func (e *HubError) Error() string { return e.Err.Error() }
 func (e *HubError) Unwrap() error { return e.Err }
 
 // Hosts returns the hosts that the hub of the settings shows to the user, and the hub's name and port.
@@ -112,7 +109,7 @@ func Hosts(ctx context.Context, opts *Options) (hosts []hub.Entry, at string, er
 	c, _, err := h.get(ctx)
 	if err == nil {
 		if hosts, err = c.Hosts(ctx); err != nil {
-			err = &HubError{address.Join(), err}
+			err = &HubError{err}
 		}
 	}
 	return hosts, address.Join(), err
@@ -196,14 +193,11 @@ func (h *hubConn) get(ctx context.Context) (c *node.Conn, before bool, err error
 
 // login connects with the first key that the hub accepts, that of the last time first.
 func (h *hubConn) login(ctx context.Context) (*node.Conn, *auth.UserKey, error) {
-	address, err := hub.ParseAddress(h.url)
-	if err != nil {
-		return nil, nil, err
-	}
 	keys := h.candidates()
 	if len(keys) == 0 {
 		return nil, nil, client.ErrNoKeys
 	}
+	var err error
 	for _, key := range keys {
 		var c *node.Conn
 		c, err = node.Dial(ctx, h.url, node.Login{Key: key.Public, Sign: signWith(key)}, h.log)
@@ -215,7 +209,7 @@ func (h *hubConn) login(ctx context.Context) (*node.Conn, *auth.UserKey, error) 
 			break
 		}
 	}
-	return nil, nil, &HubError{address.Join(), err}
+	return nil, nil, &HubError{err}
 }
 
 // candidates are the keys to try: certificates are for hosts.
@@ -270,15 +264,6 @@ func (h *hubConn) dialHost(ctx context.Context, name string) (net.Conn, error) {
 			h.drop(c)
 			continue
 		}
-		return nil, &HubError{h.place(), err}
+		return nil, &HubError{err}
 	}
-}
-
-// place returns the hub's name and port.
-func (h *hubConn) place() string {
-	address, err := hub.ParseAddress(h.url)
-	if err != nil {
-		return h.url
-	}
-	return address.Join()
 }
