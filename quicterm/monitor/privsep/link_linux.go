@@ -97,8 +97,7 @@ func (l *Link) once(ctx context.Context) (accepted bool, err error) {
 		return false, err
 	}
 	s := &linkSession{link: l, turns: make(chan struct{}, maxHandovers)}
-	c := newChannel(ours, false, s.answer)
-	c.serve(tableOf(s.calls()))
+	c := s.channel(ours)
 	cmd, log, err := l.start(theirs)
 	theirs.Close()
 	if err != nil {
@@ -152,6 +151,13 @@ func (s *linkSession) answer(call func() (any, error)) (answer any, send []int, 
 		return nil
 	})
 	return answer, send, err
+}
+
+// channel returns the monitor's end of the channel to the process.
+func (s *linkSession) channel(socket *net.UnixConn) *channel {
+	c := newChannel(socket, false, s.answer)
+	c.serve(tableOf(s.calls()))
+	return c
 }
 
 var errProvenTwice = errors.New("the process has asked for a second signature")
@@ -217,6 +223,11 @@ func InheritedLink() (*Linked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the daemon starts this command: %w", err)
 	}
+	return newLinked(socket), nil
+}
+
+// newLinked returns the monitor at the other end of a socket, which it owns.
+func newLinked(socket *net.UnixConn) *Linked {
 	l := &Linked{channel: newChannel(socket, true, func(answer func() (any, error)) (any, []int, error) {
 		a, err := answer()
 		return a, nil, err
@@ -229,7 +240,7 @@ func InheritedLink() (*Linked, error) {
 		closeFiles(files)
 		return err
 	})
-	return l, nil
+	return l
 }
 
 // Run brings the answers of the monitor, until that is gone.
