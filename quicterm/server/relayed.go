@@ -14,7 +14,7 @@ import (
 // caller, and apart from those: a hub can make up callers, and so keep out only those who come through it.
 func (s *Server) ServeRelayed(ctx context.Context, c net.Conn, caller privsep.Caller) {
 	connCtx, end := context.WithCancelCause(context.Background())
-	guest, err := s.admitBy(connCtx, s.relayed, sourceOf(caller), "hub")
+	guest, err := s.admitFrom(connCtx, true, sourceOf(caller), "hub")
 	if err != nil {
 		end(err)
 		c.Close()

@@ -244,25 +244,31 @@ func guestOf(ctx context.Context) *guest { return ctx.Value(guestKey{}).(*guest)
 
 // admit counts a new connection as unauthenticated until it has proven who it is or ends, or refuses it.
 func (s *Server) admit(ctx context.Context, client netip.AddrPort) (context.Context, error) {
-	return s.admitBy(ctx, s.unauthenticated, client.Addr(), client.String())
+	return s.admitFrom(ctx, false, client.Addr(), client.String())
 }
 
-// admitBy is admit by the limits of one kind of connections. The log has a name of the client.
-func (s *Server) admitBy(
-	ctx context.Context, limits *unauthenticated, client netip.Addr, name string,
-) (context.Context, error) {
+// limits returns those of clients that connect themselves, or of those that a hub relays.
+func (s *Server) limits(relayed bool) *unauthenticated {
+	if relayed {
+		return s.relayed
+	}
+	return s.unauthenticated
+}
+
+// admitFrom is admit for a client that the log has under a name, and that a hub may relay.
+func (s *Server) admitFrom(ctx context.Context, relayed bool, client netip.Addr, name string) (context.Context, error) {
 	now := time.Now()
 	var p *pending
-	err := s.contain(s.log, func() (err error) { p, err = limits.add(now, client); return err })
+	err := s.contain(s.log, func() (err error) { p, err = s.limits(relayed).add(now, client); return err })
 	if err != nil {
 		s.counts.refused(err)
 		s.refusedLog.Limited(now, s.log, "client refused", "event", "refuse", "client", name, "error", err)
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() {
-		s.contain(s.log, func() error { limits.remove(p); return nil })
+		s.contain(s.log, func() error { s.limits(relayed).remove(p); return nil })
 	})
-	return newGuest(ctx, limits, p, nil), nil
+	return newGuest(ctx, s.limits(relayed), p, nil), nil
 }
 
 func (s *Server) mustValidate(client netip.AddrPort) bool {
