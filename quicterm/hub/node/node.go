@@ -46,7 +46,22 @@ type Login struct {
 
 	// Sign signs a text by the key, for RSA with SHA-2. It may wait for a person, unless ctx ends.
 	Sign func(ctx context.Context, text []byte) (*ssh.Signature, error)
+
+	// Prove, if not nil, takes the place of Sign: it builds the text itself, by [hub.Statement], elsewhere.
+	Prove func(ctx context.Context, at time.Time, nkey string) (*ssh.Signature, error)
+
+	// Dial, if not nil, makes the connection of TCP.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
+
+// ErrDenied is the error of a login with a key that the hub does not let in. It may let in another one.
+var ErrDenied = errors.New("denied")
+
+// A deniedError is an ErrDenied with what people are told.
+type deniedError struct{ text string }
+
+func (e *deniedError) Error() string { return e.text }
+func (e *deniedError) Unwrap() error { return ErrDenied }
 
 // A Conn is a connection to a hub, on which a login has been accepted. It is safe for concurrent use.
 type Conn struct {
@@ -81,7 +96,7 @@ func Dial(ctx context.Context, url string, login Login, logger *slog.Logger) (*C
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	raw, err := connect(ctx, at)
+	raw, err := connect(ctx, at, login.Dial)
 	if err != nil {
 		return nil, fmt.Errorf("hub %s: %w", at, err)
 	}
@@ -109,15 +124,18 @@ func Dial(ctx context.Context, url string, login Login, logger *slog.Logger) (*C
 // loginError tells people why a login has failed.
 func loginError(at *hub.Address, key ssh.PublicKey, err error) error {
 	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
-		return fmt.Errorf("hub %s does not let this key in. Its list needs a line \"person NAME %s\" or \"host NAME …\", "+
+		return &deniedError{fmt.Sprintf("hub %s does not let this key in. Its list needs a line \"person NAME %s\" or \"host NAME …\", "+
 			"it must be known as %s there, and the clocks must agree within %v",
-			at, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))), at.Host, hub.MaxSkew)
+			at, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))), at.Host, hub.MaxSkew)}
 	}
 	return fmt.Errorf("hub %s: log in: %s", at, plain(err.Error()))
 }
 
-// connect opens a WebSocket to a hub that proves who it is.
-func connect(ctx context.Context, at *hub.Address) (net.Conn, error) {
+// connect opens a WebSocket to a hub that proves who it is, by a connection that dial makes, or over the system's network
+// if that is nil.
+func connect(
+	ctx context.Context, at *hub.Address, dial func(ctx context.Context, network, address string) (net.Conn, error),
+) (net.Conn, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS13, ServerName: at.Host, NextProtos: []string{"http/1.1"}}
 	if at.Pinned {
 		config.InsecureSkipVerify = true // the key alone counts, which VerifyConnection checks
@@ -132,9 +150,20 @@ func connect(ctx context.Context, at *hub.Address) (net.Conn, error) {
 			return nil
 		}
 	}
-	dialer := tls.Dialer{Config: config}
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
 	return websocket.OpenVerified(ctx, "wss://"+at.Join()+"/", func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return dialer.DialContext(ctx, network, at.Join())
+		raw, err := dial(ctx, network, at.Join())
+		if err != nil {
+			return nil, err
+		}
+		c := tls.Client(raw, config)
+		if err := c.HandshakeContext(ctx); err != nil {
+			raw.Close()
+			return nil, err
+		}
+		return c, nil
 	})
 }
 
@@ -156,7 +185,11 @@ func prove(ctx context.Context, at *hub.Address, login Login) (*proof, error) {
 		return nil, err
 	}
 	now := time.Now()
-	signature, err := login.Sign(ctx, hub.Statement(at.Host, now, name))
+	sign := func() (*ssh.Signature, error) { return login.Sign(ctx, hub.Statement(at.Host, now, name)) }
+	if login.Prove != nil {
+		sign = func() (*ssh.Signature, error) { return login.Prove(ctx, now, name) }
+	}
+	signature, err := sign()
 	if err != nil {
 		return nil, fmt.Errorf("sign the login at hub %s: %w", at, err)
 	}

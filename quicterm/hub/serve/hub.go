@@ -143,12 +143,9 @@ func (h *Hub) attach(engine *server.Server) (address netip.AddrPort, own *nats.C
 	if !engine.ReadyForConnections(startTime) {
 		return address, nil, errors.New("NATS does not start")
 	}
-	ports := engine.PortsInfo(startTime)
-	if ports == nil || len(ports.WebSocket) != 1 {
-		return address, nil, errors.New("NATS has no port for WebSockets")
-	}
-	if address, err = parsePort(ports.WebSocket[0]); err != nil {
-		return address, nil, err
+	// With DontListen, PortsInfo waits for ever. The port is known since the server has started.
+	if address, err = parsePort(engine.WebsocketURL()); err != nil || address.Port() == 0 {
+		return address, nil, errors.Join(errors.New("NATS has no port for WebSockets"), err)
 	}
 	own, err = nats.Connect("", nats.InProcessServer(engine), nats.Token(h.secret), nats.NoReconnect())
 	if err == nil {
