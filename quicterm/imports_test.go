@@ -396,6 +396,19 @@ var packages = []struct {
 	},
 
 	{
+		path: "quicterm/hub", role: "what a hub, hosts and people agree on; pure",
+		imports: "golang.org/x/crypto",
+	},
+	{
+		path: "quicterm/hub/node", role: "the connection of a host or a person to a hub; knows no session",
+		imports: "migrate/carrier/websocket quicterm/hub github.com/nats-io/nats.go github.com/nats-io/nkeys golang.org/x/crypto",
+	},
+	{
+		path: "quicterm/hub/serve", role: "a hub: who may log in, who is there, and the server that relays; opens no door of a host",
+		imports: `quicterm/auth quicterm/hub quicterm/quota github.com/nats-io/nats-server/v2 github.com/nats-io/nats.go
+			github.com/nats-io/nkeys golang.org/x/crypto`,
+	},
+	{
 		path: "quicterm/hub/link", role: "connects a host to a hub, without rights; looks at no byte that it relays",
 		imports: "quicterm/hub quicterm/hub/node quicterm/monitor/privsep golang.org/x/crypto",
 	},
@@ -445,6 +458,10 @@ var packages = []struct {
 			quicterm/machine/memory quicterm/monitor quicterm/monitor/access quicterm/monitor/privsep quicterm/machine/pam quicterm/machine/rundir quicterm/server quicterm/machine/systemd
 			quicterm/version quicterm/wire quicterm/holder/spawn github.com/spf13/cobra`,
 		tests: "cmd/dist/man",
+	},
+	{
+		path: "cmd/qthub", role: "the command line of the hub",
+		imports: "quicterm/auth quicterm/hub quicterm/hub/serve",
 	},
 	{
 		path: "cmd/dist", role: "makes releases; the programs know nothing of it",
@@ -602,6 +619,14 @@ var owners = []struct{ module, by, why string }{
 	{
 		"github.com/modelcontextprotocol/go-sdk", "quicterm/mcp quicterm/e2e",
 		"only the server of tools knows their protocol",
+	},
+	{
+		"github.com/nats-io/nats-server/v2", "quicterm/hub/serve",
+		"only the hub itself pays for it",
+	},
+	{
+		"github.com/nats-io/nats.go", "quicterm/hub/node quicterm/hub/serve",
+		"what a hub says is bounded before it parses that",
 	},
 	{
 		"github.com/spf13/cobra", "cmd/qt cmd/qtd cmd/dist/man bench",

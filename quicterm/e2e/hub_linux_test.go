@@ -50,7 +50,7 @@ func newHub(t *testing.T, list string) *testHub {
 func (h *testHub) start() {
 	h.T.Helper()
 	before := h.Log.Len()
-	h.program = exec.Command(h.Path("qthub"), h.Addr.String(), h.Path("list"), h.Path("key"))
+	h.program = exec.Command(h.Path("qthub"), "--listen", h.Addr.String(), "--list", h.Path("list"), "--key", h.Path("key"))
 	h.program.Stdout, h.program.Stderr = h.Log, h.Log
 	if err := h.program.Start(); err != nil {
 		h.T.Fatal(err)
