@@ -33,9 +33,11 @@ import (
 
 func main() {
 	listen := flag.String("listen", ":443", "`address:port` to serve, by HTTPS")
-	list := flag.String("list", "/etc/quicterm/hub", "`file` of who may log in, a line each: host NAME[,tag...] KEY or person NAME[,tag...] KEY")
+	list := flag.String("list", "/etc/quicterm/hub",
+		"`file` of who may log in, a line each: host NAME[,tag...] KEY or person NAME[,tag...] KEY")
 	key := flag.String("key", "/var/lib/quicterm/hub_key", "`file` of the hub's private key, PEM; made if there is none")
-	certificate := flag.String("certificate", "", "`file` of a certificate for that key and those above it, PEM; empty: the URL names the key")
+	certificate := flag.String("certificate", "",
+		"`file` of a certificate for that key and those above it, PEM; empty: the URL names the key")
 	name := flag.String("name", "", "`name` or address of the hub in its URL; empty: the address of --listen")
 	flag.Parse()
 	if err := run(*listen, *list, *key, *certificate, *name); err != nil {
@@ -70,10 +72,14 @@ func run(listen, list, keyFile, certificateFile, name string) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	at := hub.Address{Host: strings.ToLower(name), Port: fmt.Sprint(bound.Port), Pin: hub.PinOf(leaf), Pinned: certificateFile == ""}
+	at := hub.Address{
+		Host: strings.ToLower(name), Port: fmt.Sprint(bound.Port), Pin: hub.PinOf(leaf), Pinned: certificateFile == "",
+	}
 	h, err := serve.New(serve.Config{
 		Names: []string{at.Host}, List: list, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		TLS: &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, Certificates: []tls.Certificate{*certificate}},
+		TLS: &tls.Config{
+			MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, Certificates: []tls.Certificate{*certificate},
+		},
 	})
 	if err != nil {
 		return errors.Join(err, l.Close())
