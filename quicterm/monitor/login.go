@@ -336,9 +336,12 @@ func (c *client) open() *wire.Open {
 	if c.allowed.Guest() {
 		name = "guest " + c.allowed.Enrolled.Name
 	}
-	if c.path.Client.IsValid() {
+	switch {
+	case c.path.Hub:
+		name += "@hub"
+	case c.path.Client.IsValid():
 		name += "@" + c.path.Client.Addr().String()
-	} else {
+	default:
 		name += "@ssh"
 	}
 	rules := c.allowed.Forwards()

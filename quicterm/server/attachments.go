@@ -20,15 +20,18 @@ import (
 )
 
 // The kinds of a client's connection.
-const kindQUIC, kindTCP, kindWeb, kindSSH = "quic", "tcp", "web", "ssh"
+const kindQUIC, kindTCP, kindWeb, kindHub, kindSSH = "quic", "tcp", "web", "hub", "ssh"
 
 func kindOf(i incoming) string {
 	switch i := i.(type) {
 	case quicIncoming:
 		return kindQUIC
 	case *tcpIncoming:
-		if i.web {
+		switch {
+		case i.web:
 			return kindWeb
+		case i.relayed:
+			return kindHub
 		}
 		return kindTCP
 	}

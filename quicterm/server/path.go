@@ -13,7 +13,10 @@ import (
 
 // path returns the addresses of the connection as it is now.
 func (c *conn) path() privsep.Path {
-	return privsep.Path{Client: c.incoming.RemoteAddr(), Server: c.carrier.LocalAddr(), Web: kindOf(c.incoming) == kindWeb}
+	kind := kindOf(c.incoming)
+	return privsep.Path{
+		Client: c.incoming.RemoteAddr(), Server: c.carrier.LocalAddr(), Web: kind == kindWeb, Hub: kind == kindHub,
+	}
 }
 
 // places returns the addresses of the connection as it is now, without ports.
