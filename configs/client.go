@@ -38,8 +38,6 @@ type Client struct {
 	ForwardPorts string `toml:"forward_ports"`
 	// Record is the directory where sessions on a terminal are recorded. Empty means nowhere.
 	Record string `toml:"record"`
-	// Hub is the URL of the hub through which hosts are reached that cannot be dialed. If empty, there is none.
-	Hub string `toml:"hub"`
 	// SendEnv are patterns of environment variables to offer to servers.
 	SendEnv []string `toml:"send_env"`
 }
@@ -93,7 +91,6 @@ func (c *Client) check() error {
 		patterns("interfaces.prefer", c.Interfaces.Prefer),
 		patterns("interfaces.avoid", c.Interfaces.Avoid),
 		patterns("send_env", c.SendEnv),
-		checkHub(c.Hub),
 	); err != nil {
 		return err
 	}

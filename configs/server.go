@@ -67,10 +67,6 @@ type Server struct {
 	WebKey         string `toml:"web_key"`
 	// WebProxy are addresses and networks of proxies, whose X-Forwarded-For tells where a client is.
 	WebProxy []string `toml:"web_proxy"`
-	// Hub is the URL of the hub through which clients reach this host that cannot dial it. If empty, there is none.
-	Hub string `toml:"hub"`
-	// HubName is the name of this host at the hub. If empty, it is the machine's short host name.
-	HubName string `toml:"hub_name"`
 	// RuntimeDir is the directory of sockets. If empty, it is /run/quicterm of root's daemon, or a directory in /tmp.
 	RuntimeDir string `toml:"runtime_dir"`
 	// StateDir is the directory of keys that outlive a daemon. If empty, it is
@@ -173,8 +169,6 @@ func (s *Server) check() error {
 		absolute("web_key", s.WebKey),
 		s.checkWeb(),
 		s.checkWebProxy(),
-		checkHub(s.Hub),
-		checkHubName(s.HubName),
 		absolute("runtime_dir", s.RuntimeDir),
 		absolute("state_dir", s.StateDir),
 	)

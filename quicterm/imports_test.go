@@ -34,7 +34,7 @@ var packages = []struct {
 	},
 	{
 		path: "configs", role: "the settings files: it reads them, and acts on nothing",
-		imports: "quicterm/hub github.com/pelletier/go-toml/v2",
+		imports: "github.com/pelletier/go-toml/v2",
 	},
 
 	{path: "migrate", role: "decides which path to use; pure, the caller dials"},
@@ -320,7 +320,7 @@ var packages = []struct {
 	{
 		path: "quicterm/monitor", role: "the half of a daemon that has its rights: lets clients in, and reaches holders; talks to no client",
 		imports: `quicterm/machine/enrolled configs migrate/carrier quicterm/machine/account quicterm/auth quicterm/forward/permit quicterm/doctor
-			quicterm/hub quicterm/machine/floodlog quicterm/machine/memory
+			quicterm/machine/floodlog quicterm/machine/memory
 			quicterm/monitor/access quicterm/monitor/keys quicterm/prometheus quicterm/monitor/ports quicterm/monitor/privsep quicterm/monitor/processes
 			quicterm/machine/pam quicterm/machine/panics quicterm/machine/rundir quicterm/machine/sandbox quicterm/machine/sshd quicterm/machine/systemd
 			quicterm/quota quicterm/wire quicterm/holder/persist quicterm/holder/socket golang.org/x/crypto golang.org/x/sync`,
@@ -396,25 +396,8 @@ var packages = []struct {
 	},
 
 	{
-		path: "quicterm/hub", role: "what a hub, hosts and people agree on; pure",
-		imports: "golang.org/x/crypto",
-	},
-	{
-		path: "quicterm/hub/node", role: "the connection of a host or a person to a hub; knows no session",
-		imports: "migrate/carrier/websocket quicterm/hub github.com/nats-io/nats.go github.com/nats-io/nkeys golang.org/x/crypto",
-	},
-	{
-		path: "quicterm/hub/serve", role: "a hub: who may log in, who is there, and the server that relays; opens no door of a host",
-		imports: `quicterm/auth quicterm/hub quicterm/quota github.com/nats-io/nats-server/v2 github.com/nats-io/nats.go
-			github.com/nats-io/nkeys golang.org/x/crypto`,
-	},
-	{
-		path: "quicterm/hub/link", role: "connects a host to a hub, without rights; looks at no byte that it relays",
-		imports: "quicterm/hub quicterm/hub/node quicterm/monitor/privsep golang.org/x/crypto",
-	},
-	{
 		path: "quicterm/client/reach", role: "finds a way to a server, asks what a login needs, and remembers it",
-		imports: `configs quicterm/hub quicterm/hub/node migrate/netmon quicterm/auth quicterm/client quicterm/client/bootstrap quicterm/client/install
+		imports: `configs migrate/netmon quicterm/auth quicterm/client quicterm/client/bootstrap quicterm/client/install
 			quicterm/client/sshconfig quicterm/machine/terminfo quicterm/terminal quicterm/version quicterm/wire golang.org/x/crypto golang.org/x/term`,
 		tests: "golang.org/x/net",
 	},
@@ -422,7 +405,7 @@ var packages = []struct {
 	{
 		path: "cmd/qt", role: "the command line of the client",
 		imports: `cmd/qt/internal/browser cmd/qt/internal/examine cmd/qt/internal/peek cmd/qt/internal/recording cmd/qt/internal/status
-			configs quicterm/hub quicterm/auth quicterm/client quicterm/client/bootstrap quicterm/client/clipboard quicterm/client/files
+			configs quicterm/auth quicterm/client quicterm/client/bootstrap quicterm/client/clipboard quicterm/client/files
 			quicterm/client/forwards quicterm/client/install quicterm/client/offers quicterm/holder/offering quicterm/client/reach quicterm/client/sshconfig quicterm/doctor quicterm/drive quicterm/mcp
 			quicterm/screen quicterm/screen/picture quicterm/terminal quicterm/terminal/predict quicterm/version
 			quicterm/web/link quicterm/wire github.com/spf13/cobra github.com/spf13/pflag golang.org/x/crypto golang.org/x/term rsc.io/qr`,
@@ -453,15 +436,11 @@ var packages = []struct {
 	},
 	{
 		path: "cmd/qtd", role: "the command line of the daemon and of the holder",
-		imports: `configs quicterm/hub/link quicterm/auth quicterm/client/bootstrap quicterm/machine/confine quicterm/doctor quicterm/files quicterm/forward quicterm/forward/permit quicterm/holder quicterm/holder/agent quicterm/machine/keyfile quicterm/machine/logqueue
+		imports: `configs quicterm/auth quicterm/client/bootstrap quicterm/machine/confine quicterm/doctor quicterm/files quicterm/forward quicterm/forward/permit quicterm/holder quicterm/holder/agent quicterm/machine/keyfile quicterm/machine/logqueue
 			quicterm/holder/offering
 			quicterm/machine/memory quicterm/monitor quicterm/monitor/access quicterm/monitor/privsep quicterm/machine/pam quicterm/machine/rundir quicterm/server quicterm/machine/systemd
 			quicterm/version quicterm/wire quicterm/holder/spawn github.com/spf13/cobra`,
 		tests: "cmd/dist/man",
-	},
-	{
-		path: "cmd/qthub", role: "the command line of the hub",
-		imports: "quicterm/auth quicterm/hub quicterm/hub/serve",
 	},
 	{
 		path: "cmd/dist", role: "makes releases; the programs know nothing of it",
@@ -619,14 +598,6 @@ var owners = []struct{ module, by, why string }{
 	{
 		"github.com/modelcontextprotocol/go-sdk", "quicterm/mcp quicterm/e2e",
 		"only the server of tools knows their protocol",
-	},
-	{
-		"github.com/nats-io/nats-server/v2", "quicterm/hub/serve",
-		"only the hub itself pays for it",
-	},
-	{
-		"github.com/nats-io/nats.go", "quicterm/hub/node quicterm/hub/serve",
-		"what a hub says is bounded before it parses that",
 	},
 	{
 		"github.com/spf13/cobra", "cmd/qt cmd/qtd cmd/dist/man bench",

@@ -67,7 +67,7 @@ func command() *cobra.Command {
 	root.AddCommand(connectCommand(), attachCommand(), watchCommand(), peekCommand(), listCommand(), killCommand(),
 		renameCommand(), clearCommand(), revokeCommand(), statusCommand(), doctorCommand(), installCommand(),
 		sshConfigCommand(), forwardCommand(), sftpCommand(), copyCommand(), getCommand(), proxyCommand(), recordCommand(), integrationCommand(), runCommand(),
-		sendCommand(), waitCommand(), tailCommand(), eventsCommand(), mcpCommand(), webCommand(), devicesCommand(), shareCommand(), sharesCommand(), hostsCommand(), &cobra.Command{
+		sendCommand(), waitCommand(), tailCommand(), eventsCommand(), mcpCommand(), webCommand(), devicesCommand(), shareCommand(), sharesCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,

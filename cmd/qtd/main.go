@@ -45,7 +45,7 @@ func command() *cobra.Command {
 		return fmt.Errorf("%w: %s --help lists the flags", err, c.CommandPath())
 	})
 	root.AddCommand(serveCommand(), grantCommand(), statusCommand(), lsCommand(), endCommand(), revokeCommand(),
-		getCommand(), drainCommand(), doctorCommand(), checkCommand(), holdCommand(), networkCommand(), linkCommand(), &cobra.Command{
+		getCommand(), drainCommand(), doctorCommand(), checkCommand(), holdCommand(), networkCommand(), &cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,

@@ -135,7 +135,6 @@ func serve(config string, listen []string, granted bool, ready func()) error {
 	if passedErr != nil {
 		cfg.Log.Warn("socket of the service manager cannot be used", "error", passedErr)
 	}
-	cfg.LinkOutput = log
 	cfg.Local.Args = []string{"--log-level", settings.LogLevel}
 	if granted { // the same is true of what holders inherit
 		cfg.Local.Args = append(cfg.Local.Args, spawn.OwnLogFlag, "--"+logBaseFlag, settings.RuntimeDir)

@@ -151,7 +151,7 @@ func readOptions(options []string, from netip.Addr, now time.Time) (*line, error
 				return nil, refuse(err.Error())
 			}
 			if !matches {
-				return nil, refuse("does not allow " + placeOf(from))
+				return nil, refuse(fmt.Sprintf("does not allow %v", from))
 			}
 		case "expiry-time":
 			until, err := parseExpiry(value)
@@ -236,17 +236,8 @@ func splitOption(option string) (name, value string, err error) {
 	return name, strings.ReplaceAll(value, `\"`, `"`), nil
 }
 
-// placeOf says where a client is, for people. A hub that relays it tells no address.
-func placeOf(from netip.Addr) string {
-	if !from.IsValid() {
-		return "a client without an address, as one that a hub relays"
-	}
-	return from.String()
-}
-
-// matchFrom matches an address against the patterns of a from option. No pattern matches a client without an address.
-// Host names match no address: there is no reverse lookup. Behind an !, a pattern that is not of addresses may be the name
-// of this client, so it refuses the client.
+// matchFrom matches an address against the patterns of a from option. Host names match no address: there is no reverse
+// lookup. Behind an !, a pattern that is not of addresses may be the name of this client, so it refuses the client.
 func matchFrom(list string, addr netip.Addr) (bool, error) {
 	var patterns []string
 	named := false
@@ -258,7 +249,7 @@ func matchFrom(list string, addr netip.Addr) (bool, error) {
 		named = named || negated && err == nil && !network.IsValid() && !isAddressGlob(name)
 	}
 	matched, err := MatchAddresses(strings.Join(patterns, ","), addr)
-	return matched > 0 && !named && addr.IsValid(), err
+	return matched > 0 && !named, err
 }
 
 // isAddressGlob reports whether a pattern can only match addresses.

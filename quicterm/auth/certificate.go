@@ -38,7 +38,7 @@ func checkUserCertificate(
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "ssh: "))
 	}
 	if networks, limited := cert.CriticalOptions["source-address"]; limited && !inNetworks(networks, from) {
-		return nil, fmt.Errorf("source-address of the certificate does not allow %s", placeOf(from))
+		return nil, fmt.Errorf("source-address of the certificate does not allow %v", from)
 	}
 	_, terminal := cert.Extensions["permit-pty"]
 	_, verified := cert.CriticalOptions["verify-required"]

@@ -56,19 +56,6 @@ func SignHandshake(private crypto.Signer, message []byte, hash crypto.Hash) ([]b
 	return crypto.SignMessage(private, rand.Reader, message, options)
 }
 
-// SignText signs a text by the key, as [ssh.AlgorithmSigner] does, for RSA with SHA-512. The caller has built the text
-// itself, in a form that means nothing anywhere else.
-func (k *HostKey) SignText(text []byte) (*ssh.Signature, error) {
-	signer, err := ssh.NewSignerFromSigner(k.private)
-	if err != nil {
-		return nil, err
-	}
-	if by, ok := signer.(ssh.AlgorithmSigner); ok && k.Public.Type() == ssh.KeyAlgoRSA {
-		return by.SignWithAlgorithm(rand.Reader, text, ssh.KeyAlgoRSASHA512)
-	}
-	return signer.Sign(rand.Reader, text)
-}
-
 // Certificates returns the TLS certificates over the key, DER: the plain one, and that with the ssh
 // certificate of the key, if it has one.
 func (k *HostKey) Certificates() (plain, certified []byte) {

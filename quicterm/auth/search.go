@@ -15,8 +15,8 @@ import (
 
 // A Query asks what an authorized_keys file allows a key, for a client at an address.
 type Query struct {
-	Key  []byte     // in the form of RFC 4253, 6.6, or a certificate of one
-	From netip.Addr // not valid: the client has no address, and no rule about addresses allows it
+	Key  []byte // in the form of RFC 4253, 6.6, or a certificate of one
+	From netip.Addr
 
 	// Proven is when the client has proven that it has the certificate, or zero if it has not yet. As sshd keeps a
 	// connection whose certificate expires, the certificate must have been valid then. All else counts as it is now.

@@ -27,7 +27,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"slices"
 	"sync"
@@ -80,10 +79,6 @@ type Config struct {
 	// WebHost is the server's name, whose port of HTTPS is dialed when the server does not answer by TCP: the daemon may
 	// serve a page there. Empty if it is not to be dialed.
 	WebHost string
-
-	// Relay makes a connection to the daemon through others, on which it is reached as by TCP, or is nil. It is the only
-	// way then: Resolve is not called. It may block until the context ends, and several goroutines may call it.
-	Relay func(ctx context.Context) (net.Conn, error)
 
 	// LoggedIn is called after each login, with the transport by which the answer has come and, unless that is SSH, the
 	// address of the server; with SSH, direct says why a login by QUIC and TCP has failed, if it has. Nil means nothing.
@@ -138,9 +133,6 @@ func New(cfg Config) *Client {
 	}
 	if cfg.Network == nil {
 		cfg.Network = system{}
-	}
-	if cfg.Relay != nil {
-		cfg = relayed(cfg)
 	}
 	cfg.TunnelFirst = cfg.TunnelFirst && cfg.Tunnel != nil
 	return &Client{cfg: cfg, network: cfg.Network, dialers: newDialers(cfg)}

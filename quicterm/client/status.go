@@ -24,7 +24,7 @@ type Path struct {
 	Transport Transport
 	State     string         // live, moving, suspect, offline or standby
 	Interface string         // over which packets leave, "" if not known
-	Local     netip.AddrPort // not valid for SSH and a relay, like Remote
+	Local     netip.AddrPort // not valid for SSH, like Remote
 	Remote    netip.AddrPort
 	RTT       time.Duration // 0 if not known
 	Loss      float64       // the part of the packets to the server that is lost, from 0 to 1
@@ -90,16 +90,12 @@ func (r *roamer) status() roamerStatus {
 		if a, ok := c.conn.(carrier.Addressed); ok {
 			port = a.LocalAddr().Port()
 		}
-		local, remote := netip.AddrPortFrom(p.Candidate.Source, port), p.Candidate.Remote
-		if r.session.client.cfg.Relay != nil {
-			local, remote = netip.AddrPort{}, netip.AddrPort{}
-		}
 		status.paths = append(status.paths, Path{
 			Transport: Transport(p.Candidate.Transport),
 			State:     state,
 			Interface: p.Candidate.Interface,
-			Local:     local,
-			Remote:    remote,
+			Local:     netip.AddrPortFrom(p.Candidate.Source, port),
+			Remote:    p.Candidate.Remote,
 			RTT:       r.rtt(c, stats),
 			Loss:      r.loss(c, stats),
 			Sent:      stats.BytesSent,

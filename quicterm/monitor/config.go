@@ -4,7 +4,6 @@ package monitor
 
 import (
 	"context"
-	"io"
 	"log/slog"
 
 	"github.com/quicterm/quicterm/configs"
@@ -40,9 +39,6 @@ type Config struct {
 
 	// Passed are the sockets that the manager has kept. They are used if the settings name their addresses.
 	Passed []systemd.Conn
-
-	// LinkOutput gets the lines of the log of the process that connects this host to a hub. Nil discards them.
-	LinkOutput io.Writer
 
 	// Local says how the holders of this machine are started. The monitor knows the rest: Base, Names, Only and Log.
 	Local processes.Config

@@ -54,7 +54,6 @@
 //	sessions.go                finds, asks, follows and counts sessions: census.go, ask.go, find.go
 //	create.go                  the session that an Attach names
 //	control.go, operator.go    status, metrics, drain, end and revoke, for operators
-//	hub.go                     the process that connects this host to a hub, and what it may ask
 //	network.go                 the table of what the network half may ask
 //
 // docs/operate.md lists the keys of the log's lines, here and in a holder, and the events.

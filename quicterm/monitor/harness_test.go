@@ -148,7 +148,6 @@ func (idle) Serve(ctx context.Context, l privsep.Listener) error {
 	<-ctx.Done()
 	return nil
 }
-func (idle) ServeLocal(_ context.Context, c net.Conn, _ *privsep.Local)   { c.Close() }
-func (idle) ServeRelayed(_ context.Context, c net.Conn, _ privsep.Caller) { c.Close() }
-func (idle) Clients(context.Context) (*privsep.Clients, error)            { return new(privsep.Clients), nil }
-func (idle) Metrics(context.Context) ([]byte, error)                      { return nil, nil }
+func (idle) ServeLocal(_ context.Context, c net.Conn, _ *privsep.Local) { c.Close() }
+func (idle) Clients(context.Context) (*privsep.Clients, error)          { return new(privsep.Clients), nil }
+func (idle) Metrics(context.Context) ([]byte, error)                    { return nil, nil }

@@ -336,12 +336,9 @@ func (c *client) open() *wire.Open {
 	if c.allowed.Guest() {
 		name = "guest " + c.allowed.Enrolled.Name
 	}
-	switch {
-	case c.path.Hub:
-		name += "@hub"
-	case c.path.Client.IsValid():
+	if c.path.Client.IsValid() {
 		name += "@" + c.path.Client.Addr().String()
-	default:
+	} else {
 		name += "@ssh"
 	}
 	rules := c.allowed.Forwards()

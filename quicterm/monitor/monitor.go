@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"net/netip"
@@ -71,8 +70,6 @@ type Monitor struct {
 
 	draining atomic.Bool
 
-	linkOutput io.Writer // or nil
-
 	started started
 }
 
@@ -101,8 +98,6 @@ func look(ctx context.Context, cfg Config) (*Monitor, error) {
 		all:      self.UID == 0 && !cfg.Granted,
 		manager:  cfg.Manager,
 		passed:   cfg.Passed,
-
-		linkOutput: cfg.LinkOutput,
 
 		deniedLog: floodlog.New(deniedBurst),
 	}
@@ -235,7 +230,7 @@ func (s *Monitor) pass(sockets *ports.Sockets) {
 func (s *Monitor) Run(ctx context.Context, network privsep.Network, tasks ...func(context.Context) error) error {
 	s.network.Store(&network)
 	s.update()
-	tasks = append(tasks, network.Run, s.renewTicketKeys, s.readWebCertificate, s.followAll, s.recheck, s.serveHub)
+	tasks = append(tasks, network.Run, s.renewTicketKeys, s.readWebCertificate, s.followAll, s.recheck)
 	defer context.AfterFunc(ctx, s.stop)()
 	defer s.finish()
 	if s.processes != nil {

@@ -20,18 +20,15 @@ import (
 )
 
 // The kinds of a client's connection.
-const kindQUIC, kindTCP, kindWeb, kindHub, kindSSH = "quic", "tcp", "web", "hub", "ssh"
+const kindQUIC, kindTCP, kindWeb, kindSSH = "quic", "tcp", "web", "ssh"
 
 func kindOf(i incoming) string {
 	switch i := i.(type) {
 	case quicIncoming:
 		return kindQUIC
 	case *tcpIncoming:
-		switch {
-		case i.web:
+		if i.web {
 			return kindWeb
-		case i.relayed:
-			return kindHub
 		}
 		return kindTCP
 	}

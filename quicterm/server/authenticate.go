@@ -160,8 +160,8 @@ func (c *conn) accepted(ctx context.Context, hello *wire.Hello) (*wire.Offer, er
 	if len(offer.Keys) == 0 {
 		return offer, fmt.Errorf("none of %d keys is accepted for %s, the last: %s", len(hello.Keys), hello.User, refused)
 	}
-	offer.Time = verdicts.Time // only now: without keys, it would tell that the account exists
-	c.limits.know(c.pending)   // its user may be asked for a touch or a passphrase
+	offer.Time = verdicts.Time               // only now: without keys, it would tell that the account exists
+	c.server.unauthenticated.know(c.pending) // its user may be asked for a touch or a passphrase
 	return offer, nil
 }
 

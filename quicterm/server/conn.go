@@ -121,7 +121,7 @@ func (c *conn) serve() error {
 	if first.Type == wire.TypeResume {
 		return c.resume(first)
 	}
-	c.limits.speaks(time.Now(), c.pending)
+	c.server.unauthenticated.speaks(time.Now(), c.pending)
 	c.startDatagrams()
 	// Early data may be a replay. Only a Resume has a proof that is good once.
 	select {
@@ -134,7 +134,7 @@ func (c *conn) serve() error {
 		if gone := context.Cause(c.incoming.Context()); peerGone(gone) {
 			return fmt.Errorf("%w: %w", errDenied, gone)
 		}
-		c.limits.leave(c.pending)
+		c.server.unauthenticated.leave(c.pending)
 		c.awaitDenial()
 		if c.refusal != nil {
 			c.sendLast(c.refusal)
@@ -144,7 +144,7 @@ func (c *conn) serve() error {
 		return fmt.Errorf("%w: %w", errDenied, err)
 	}
 	c.sealed = nil
-	c.limits.prove(c.pending)
+	c.server.unauthenticated.prove(c.pending)
 	if c.local == nil {
 		c.server.accounts.join(c.login.UID, c.member)
 	}
@@ -247,13 +247,12 @@ func (c *conn) leave() {
 	}
 }
 
-// from says where the client is now, for people: its address and port, "hub", "ssh" or "web". Who only claims to be a proxy does
+// from says where the client is now, for people: its address and port, "ssh" or "web". Who only claims to be a proxy does
 // not hide its own address so, though that does not count for rules about addresses.
 func (c *conn) from() string {
 	client := c.incoming.RemoteAddr()
 	if i, ok := c.incoming.(*tcpIncoming); ok && !client.IsValid() {
 		client = i.peer
 	}
-	kind := kindOf(c.incoming)
-	return privsep.Path{Client: client, Web: kind == kindWeb, Hub: kind == kindHub}.String()
+	return privsep.Path{Client: client, Web: kindOf(c.incoming) == kindWeb}.String()
 }

@@ -5,7 +5,6 @@
 //
 // A connection takes this way:
 //
-//	relayed.go          clients that a hub relays
 //	unauthenticated.go  limits on connections without a login, address validation
 //	conn.go             first message: Hello or Resume
 //	authenticate.go     Hello to the request

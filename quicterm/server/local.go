@@ -16,7 +16,7 @@ import (
 // ServeLocal implements [monitor.Network].
 func (s *Server) ServeLocal(ctx context.Context, c net.Conn, client *privsep.Local) {
 	conn := &localConn{Conn: pipe.New(c), client: client}
-	guest := newGuest(context.Background(), s.unauthenticated, &pending{evicted: context.Background()}, client)
+	guest := newGuest(context.Background(), &pending{evicted: context.Background()}, client)
 	conn.ctx, conn.end = context.WithCancelCause(guest)
 	s.countConn(ctx, conn)
 }

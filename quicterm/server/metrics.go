@@ -86,9 +86,9 @@ var all = []prometheus.Metric{
 	gauge("quicterm_connections", "Connections of any kind, also before their login."),
 	gauge("quicterm_attachments", "Clients that are connected to a session."),
 	gauge("quicterm_carriers", "Connections that clients have to a session, by kind.",
-		"kind", kindQUIC, kindTCP, kindWeb, kindHub, kindSSH),
+		"kind", kindQUIC, kindTCP, kindWeb, kindSSH),
 	counter("quicterm_carriers_total", "Connections that clients have had to a session, by kind.",
-		"kind", kindQUIC, kindTCP, kindWeb, kindHub, kindSSH),
+		"kind", kindQUIC, kindTCP, kindWeb, kindSSH),
 	counter("quicterm_web_pages_total", "Connections to the page that have ended and became no WebSocket."),
 	counter("quicterm_logins_total", "Logins by proof.", "proof", proofKey, privsep.ProofToken, privsep.ProofSSH),
 	counter("quicterm_grants_total", "Grants to processes of this machine."),
@@ -153,7 +153,7 @@ func refusalReason(err error) string {
 func (s *Server) measure(n *privsep.Numbers) {
 	numbers := maps.Clone(*n)
 	clients, byKind := s.attachments.count()
-	for _, kind := range []string{kindQUIC, kindTCP, kindWeb, kindHub, kindSSH} {
+	for _, kind := range []string{kindQUIC, kindTCP, kindWeb, kindSSH} {
 		numbers[prometheus.Series("quicterm_carriers", "kind", kind)] = float64(byKind[kind])
 	}
 	numbers["quicterm_attachments"] = float64(clients)

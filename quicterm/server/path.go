@@ -13,10 +13,7 @@ import (
 
 // path returns the addresses of the connection as it is now.
 func (c *conn) path() privsep.Path {
-	kind := kindOf(c.incoming)
-	return privsep.Path{
-		Client: c.incoming.RemoteAddr(), Server: c.carrier.LocalAddr(), Web: kind == kindWeb, Hub: kind == kindHub,
-	}
+	return privsep.Path{Client: c.incoming.RemoteAddr(), Server: c.carrier.LocalAddr(), Web: kindOf(c.incoming) == kindWeb}
 }
 
 // places returns the addresses of the connection as it is now, without ports.

@@ -29,18 +29,18 @@ func (c *conn) resume(m wire.Message) error {
 	}
 	s, from := c.server, resumer{req.ID, c.pending.Source}
 	c.log = c.log.With("uid", req.UID, "id", req.ID.Short())
-	if c.limits.denied.Empty(time.Now(), from) {
+	if s.unauthenticated.denied.Empty(time.Now(), from) {
 		return fmt.Errorf("resume: %w", errTooOften)
 	}
-	c.limits.speaks(time.Now(), c.pending)
+	s.unauthenticated.speaks(time.Now(), c.pending)
 	resumed, err := s.resume(c.incoming.Context(),
 		&privsep.Resume{Payload: m.Payload, Path: c.path(), Datagrams: c.carrier.Datagrams()})
 	if errors.Is(err, errNotAccepted) {
-		c.limits.denied.Allow(time.Now(), from)
-		c.limits.replays.Allow(time.Now(), from.source)
+		s.unauthenticated.denied.Allow(time.Now(), from)
+		s.unauthenticated.replays.Allow(time.Now(), from.source)
 	}
 	if errors.Is(err, errDenied) {
-		c.limits.leave(c.pending)
+		s.unauthenticated.leave(c.pending)
 		c.sendLast(&wire.Denied{Gone: resumed.Gone})
 		if errors.Is(err, errNoSession) && req.Boot != (wire.BootMark{}) {
 			c.over = &attachmentID{req.ID, req.Instance}
@@ -48,13 +48,13 @@ func (c *conn) resume(m wire.Message) error {
 	}
 	var withdrawn *privsep.Withdrawn
 	if errors.As(err, &withdrawn) {
-		c.limits.prove(c.pending)
+		s.unauthenticated.prove(c.pending)
 		c.sendLast(&wire.Error{Code: wire.CodeWithdrawn, Text: withdrawn.Error()})
 	}
 	if err != nil {
 		return err
 	}
-	c.limits.prove(c.pending)
+	s.unauthenticated.prove(c.pending)
 	if c.local == nil {
 		s.accounts.join(req.UID, c.member)
 	}

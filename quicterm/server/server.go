@@ -36,7 +36,6 @@ type Server struct {
 	tls     *tls.Config
 
 	unauthenticated *unauthenticated
-	relayed         *unauthenticated // those whom a hub relays: nothing that they do keeps others out
 	accounts        *accounts
 	refusedLog      *floodlog.Log
 	deniedLog       *floodlog.Log
@@ -62,7 +61,6 @@ func NewServer(m *privsep.Calls, setup *privsep.Setup, log *slog.Logger) (*Serve
 		log:             log,
 		panics:          panics.New(),
 		unauthenticated: newUnauthenticated(setup.MaxUnauthenticated),
-		relayed:         newUnauthenticated(setup.MaxUnauthenticated),
 		accounts:        newAccounts(setup.MaxSessionsPerUser),
 		refusedLog:      floodlog.New(refusedBurst),
 		deniedLog:       floodlog.New(deniedBurst),

@@ -68,13 +68,12 @@ func (s *Server) ServeTCP(ctx context.Context, l net.Listener) error {
 // A tcpIncoming is a connection over TCP, and its carrier.
 type tcpIncoming struct {
 	*tcp.Conn
-	server  *Server
-	ctx     context.Context
-	end     context.CancelCauseFunc
-	socket  net.Conn
-	web     bool           // it is a WebSocket
-	relayed bool           // a hub relays it
-	peer    netip.AddrPort // of a WebSocket that is not from this machine or a proxy of the settings
+	server *Server
+	ctx    context.Context
+	end    context.CancelCauseFunc
+	socket net.Conn
+	web    bool           // it is a WebSocket
+	peer   netip.AddrPort // of a WebSocket that is not from this machine or a proxy of the settings
 
 	// For the goroutine that reads:
 	recent    int // bytes read since a time

@@ -228,7 +228,6 @@ func (u *unauthenticated) unwanted(now time.Time, client netip.Addr) bool {
 
 // A guest is what the limits know of a connection.
 type guest struct {
-	limits  *unauthenticated
 	pending *pending
 	member  *member
 	local   *privsep.Local // that it is of, or nil
@@ -236,39 +235,26 @@ type guest struct {
 
 type guestKey struct{}
 
-func newGuest(ctx context.Context, limits *unauthenticated, p *pending, local *privsep.Local) context.Context {
-	return context.WithValue(ctx, guestKey{}, &guest{limits, p, new(member), local})
+func newGuest(ctx context.Context, p *pending, local *privsep.Local) context.Context {
+	return context.WithValue(ctx, guestKey{}, &guest{p, new(member), local})
 }
 
 func guestOf(ctx context.Context) *guest { return ctx.Value(guestKey{}).(*guest) }
 
 // admit counts a new connection as unauthenticated until it has proven who it is or ends, or refuses it.
 func (s *Server) admit(ctx context.Context, client netip.AddrPort) (context.Context, error) {
-	return s.admitFrom(ctx, false, client.Addr(), client.String())
-}
-
-// limits returns those of clients that connect themselves, or of those that a hub relays.
-func (s *Server) limits(relayed bool) *unauthenticated {
-	if relayed {
-		return s.relayed
-	}
-	return s.unauthenticated
-}
-
-// admitFrom is admit for a client that the log has under a name, and that a hub may relay.
-func (s *Server) admitFrom(ctx context.Context, relayed bool, client netip.Addr, name string) (context.Context, error) {
 	now := time.Now()
 	var p *pending
-	err := s.contain(s.log, func() (err error) { p, err = s.limits(relayed).add(now, client); return err })
+	err := s.contain(s.log, func() (err error) { p, err = s.unauthenticated.add(now, client.Addr()); return err })
 	if err != nil {
 		s.counts.refused(err)
-		s.refusedLog.Limited(now, s.log, "client refused", "event", "refuse", "client", name, "error", err)
+		s.refusedLog.Limited(now, s.log, "client refused", "event", "refuse", "client", client.String(), "error", err)
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() {
-		s.contain(s.log, func() error { s.limits(relayed).remove(p); return nil })
+		s.contain(s.log, func() error { s.unauthenticated.remove(p); return nil })
 	})
-	return newGuest(ctx, s.limits(relayed), p, nil), nil
+	return newGuest(ctx, p, nil), nil
 }
 
 func (s *Server) mustValidate(client netip.AddrPort) bool {
@@ -282,9 +268,6 @@ func (s *Server) unwanted(client netip.AddrPort) bool {
 // allowRSA reports whether there is CPU time for a signature by an RSA host key: never while
 // the client must validate its address.
 func (s *Server) allowRSA(hello *tls.ClientHelloInfo) bool {
-	if hello.Conn.RemoteAddr().Network() == "unix" { // a hub relays it
-		return s.relayed.rsa.Allow()
-	}
 	client, _ := netip.ParseAddrPort(hello.Conn.RemoteAddr().String()) // not valid if a proxy does not tell
 	return !s.mustValidate(client) && s.unauthenticated.rsa.Allow()
 }

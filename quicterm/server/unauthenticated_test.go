@@ -289,7 +289,7 @@ func TestSlowLoginWithAcceptedKey(t *testing.T) {
 			return &privsep.Verdicts{Refused: make([]string, len(o.Keys))}, nil // the account accepts all keys
 		}}
 		unknown := &localConn{client: new(privsep.Local)}
-		c := &conn{server: h.server.Server, guest: &guest{limits: h.server.Server.unauthenticated, pending: person}, incoming: unknown, carrier: unknown}
+		c := &conn{server: h.server.Server, guest: &guest{pending: person}, incoming: unknown, carrier: unknown}
 		if _, err := c.accepted(t.Context(), &wire.Hello{User: user, Keys: [][]byte{key.Marshal()}}); err != nil {
 			t.Fatal(err)
 		}

@@ -247,9 +247,6 @@ func (n *network) Serve(context.Context, privsep.Listener) error { return errors
 // ServeLocal implements [privsep.Network]. There are no clients over ssh.
 func (n *network) ServeLocal(_ context.Context, c net.Conn, _ *privsep.Local) { c.Close() }
 
-// ServeRelayed implements [privsep.Network]. There is no hub.
-func (n *network) ServeRelayed(_ context.Context, c net.Conn, _ privsep.Caller) { c.Close() }
-
 func (n *network) running() *networkHalf {
 	n.mu.Lock()
 	defer n.mu.Unlock()

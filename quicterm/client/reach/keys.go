@@ -17,19 +17,14 @@ import (
 
 // byKey calls f with access by the user's keys, to a host that the known_hosts files or the user know, or ssh.
 func (a *Access) byKey(ctx context.Context, cfg client.Config, f Call) error {
+	t := a.Target
 	keys, closeAgent, err := a.UserKeys()
 	if err != nil && a.Tunnel == nil {
 		return err
 	}
 	defer closeAgent()
-	return a.withKeys(ctx, cfg, keys, f)
-}
-
-// withKeys is byKey with keys.
-func (a *Access) withKeys(ctx context.Context, cfg client.Config, keys []*auth.UserKey, f Call) error {
-	t := a.Target
 	cfg.Resolve, cfg.User, cfg.Keys = a.resolve, t.User, keys
-	if a.Tunnel == nil && cfg.Relay == nil && term.IsTerminal(int(os.Stderr.Fd())) {
+	if a.Tunnel == nil && term.IsTerminal(int(os.Stderr.Fd())) {
 		cfg.Waiting = func() { Say(waiting, t.Name, t.DaemonPort) }
 	}
 	var accepted ssh.PublicKey // by the user, maybe in no file

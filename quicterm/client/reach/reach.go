@@ -52,9 +52,6 @@ func With(ctx context.Context, name string, opts *Options, f Call) error {
 	if a.Target.Local {
 		return Explain(a.byGrant(ctx, sayForSSH, cfg, f), a.Target)
 	}
-	if a.onlyByHub(ctx, opts) {
-		return a.explainHub(a.byHub(ctx, cfg, f))
-	}
 	return Explain(a.reach(ctx, cfg, f), a.Target)
 }
 

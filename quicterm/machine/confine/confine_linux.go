@@ -54,7 +54,7 @@ func (c *Cell) Enter() (missing []error, err error) {
 	if err := Become(&syscall.Credential{Uid: c.UID, Gid: c.GID}); err != nil {
 		return nil, err
 	}
-	if err := Filter(); err != nil {
+	if err := c.filter(); err != nil {
 		missing = append(missing, err)
 	}
 	if _, err := os.Open("/etc/passwd"); err == nil {
@@ -111,9 +111,8 @@ func (c *Cell) pivot() error {
 	return unix.Mount("", "/", "", flags, "")
 }
 
-// Filter forbids new privileges and most system calls to this process, all its threads: it can use the descriptors that
-// it has, and open no other. It keeps its user id. An error is a limit that this kernel does not have.
-func Filter() error {
+// filter forbids new privileges and most system calls, to all threads.
+func (c *Cell) filter() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {

@@ -251,11 +251,11 @@ func (p *Policy) Admit(ctx context.Context, l *Login, host string) error {
 
 // admitByName obeys the settings that name users and groups.
 func (p *Policy) admitByName(ctx context.Context, l *Login, host string) error {
-	if denied, err := matchUsers(p.denyUsers, l.User, host, plain(l.Client), true); denied || err != nil {
+	if denied, err := matchUsers(p.denyUsers, l.User, host, plain(l.Client)); denied || err != nil {
 		return p.refuseUser("DenyUsers", p.denyUsers, l.User, err)
 	}
 	if len(p.allowUsers) > 0 {
-		if allowed, err := matchUsers(p.allowUsers, l.User, host, plain(l.Client), false); !allowed || err != nil {
+		if allowed, err := matchUsers(p.allowUsers, l.User, host, plain(l.Client)); !allowed || err != nil {
 			return p.refuseUser("AllowUsers", p.allowUsers, l.User, err)
 		}
 	}
@@ -325,9 +325,7 @@ func (p *Policy) checkShell(shell string) error {
 	return nil
 }
 
-// matchUsers reports whether patterns of AllowUsers or DenyUsers match a login. Of a client without an address, those that
-// name hosts as well decide as unknown says.
-func matchUsers(patterns []string, user, host string, client netip.Addr, unknown bool) (bool, error) {
+func matchUsers(patterns []string, user, host string, client netip.Addr) (bool, error) {
 	for _, pattern := range patterns {
 		name, hosts, limited := strings.Cut(pattern, "@")
 		if !auth.MatchPattern(name, user) {
@@ -335,12 +333,6 @@ func matchUsers(patterns []string, user, host string, client netip.Addr, unknown
 		}
 		if !limited {
 			return true, nil
-		}
-		if !client.IsValid() {
-			if unknown {
-				return true, nil
-			}
-			continue
 		}
 		if matched, err := matchHost(hosts, host, client); matched || err != nil {
 			return matched, err

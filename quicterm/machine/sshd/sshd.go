@@ -110,7 +110,7 @@ func (d *Daemon) Find(ctx context.Context, l *Login, own *Policy) (*Policy, stri
 	case err != nil:
 		return nil, "", err
 	case a.policy == nil:
-		return own, plain(l.Client).String(), nil // which nobody's pattern matches, of a client without an address
+		return own, plain(l.Client).String(), nil
 	}
 	return a.policy, a.host, nil
 }
@@ -191,9 +191,7 @@ func (d *Daemon) answer(ctx context.Context, q question, source string) (*answer
 		known := d.global
 		d.mu.Unlock()
 		a := &answer{host: q.client.String()}
-		if !q.client.IsValid() {
-			a.host = unplaced.String()
-		} else if known.dns { // without a turn: the DNS may not answer
+		if known.dns { // without a turn: the DNS may not answer
 			a.host, a.unnamed = d.hostName(ctx, q.client)
 		}
 		a, err := d.ask(ctx, q, source, begun, known, a)
@@ -252,14 +250,7 @@ func (d *Daemon) settings(ctx context.Context, q question, port int, client *ans
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, command.Patience, fmt.Errorf("no answer within %v", command.Patience))
 	defer cancel()
-	at := q.client
-	if !at.IsValid() {
-		if err := d.checkUnplaced(ctx, sshd, q.user); err != nil {
-			return nil, err
-		}
-		at = unplaced
-	}
-	login := fmt.Sprintf("user=%s,host=%s,addr=%v,laddr=%v,lport=%d", q.user, client.host, at, q.server, port)
+	login := fmt.Sprintf("user=%s,host=%s,addr=%v,laddr=%v,lport=%d", q.user, client.host, q.client, q.server, port)
 	out, err := d.print(ctx, sshd, login)
 	if err != nil {
 		return nil, fmt.Errorf("sshd's configuration is not known: %w; see that sshd -T works, or set sshd_policy", err)

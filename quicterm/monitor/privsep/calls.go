@@ -62,10 +62,6 @@ type Network interface {
 	// ends. It closes the connection.
 	ServeLocal(ctx context.Context, c net.Conn, client *Local)
 
-	// ServeRelayed serves a client whose connection a hub relays, until that or ctx ends. It closes the connection. The
-	// client has proven nothing yet.
-	ServeRelayed(ctx context.Context, c net.Conn, caller Caller)
-
 	// Clients returns the clients that are connected.
 	Clients(ctx context.Context) (*Clients, error)
 

@@ -7,7 +7,6 @@ type networkCalls struct {
 	Local   Call[handedClient, None]
 	Clients Call[None, Clients]
 	Metrics Call[None, []byte]
-	Relayed Call[relayedClient, None]
 }
 
 // A listeningSocket is a socket that the network process serves until it ends. The monitor keeps it while network
@@ -20,11 +19,5 @@ type listeningSocket struct {
 // A handedClient is a client whose connection the network process serves.
 type handedClient struct {
 	Client Local `cbor:"1,keyasint"`
-	passed `cbor:"-"`
-}
-
-// A relayedClient is a client whose connection a hub relays.
-type relayedClient struct {
-	Caller Caller `cbor:"1,keyasint"`
 	passed `cbor:"-"`
 }

@@ -10,11 +10,7 @@
 //
 // On other systems both halves are in one process, and [Calls] are calls of functions.
 //
-// A [Link] is another process without rights, which connects the host to a hub, and has a [Linked]. It is taken for
-// hostile in the same way. What it relays does not pass through the monitor: that makes a pair of sockets for each client,
-// and gives one to each of both processes.
-//
 // By file, each uses those before it: messages.go, encoding.go and frames_linux.go say what travels, calls.go and
 // table.go which calls there are, channel_linux.go how one is answered; host.go, process_linux.go, start_linux.go and
-// network_linux.go are the monitor's end, and remote_linux.go is the other one; link.go and link_linux.go have both of a Link.
+// network_linux.go are the monitor's end, and remote_linux.go is the other one.
 package privsep

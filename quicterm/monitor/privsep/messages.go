@@ -58,13 +58,12 @@ func (s State) NotReady() string {
 // A LoginID names a login. It is random, and only the network half that has proven the login has it.
 type LoginID [16]byte
 
-// A Path is the addresses of a connection as it is now. They are not valid if unknown, as over ssh, over the web behind
-// a proxy that does not tell, or through a hub.
+// A Path is the addresses of a connection as it is now. They are not valid if unknown, as over ssh, or over the web behind
+// a proxy that does not tell.
 type Path struct {
 	Client netip.AddrPort `cbor:"1,keyasint"`
 	Server netip.AddrPort `cbor:"2,keyasint"`
 	Web    bool           `cbor:"3,keyasint"` // it is a WebSocket
-	Hub    bool           `cbor:"4,keyasint"` // a hub relays it: there is no address, and rules about addresses refuse it
 }
 
 // WithoutZone returns an address without its zone, which may be any bytes.
@@ -73,12 +72,9 @@ func WithoutZone(a netip.AddrPort) netip.AddrPort {
 }
 
 // From returns the address of the client, or that of this machine if it is unknown because ssh has brought the client. If
-// a proxy has, it is an address that nobody has; if a hub has, it is not valid.
+// a proxy has, it is an address that nobody has.
 func (p Path) From() netip.Addr {
-	switch {
-	case p.Hub:
-		return netip.Addr{}
-	case p.Hidden():
+	if p.Hidden() {
 		return netip.IPv6Unspecified()
 	}
 	return orLoopback(p.Client.Addr())
@@ -90,11 +86,9 @@ func (p Path) Hidden() bool { return p.Web && !p.Client.IsValid() }
 // at returns the address of the server, or that of this machine if it is unknown.
 func (p Path) At() netip.Addr { return orLoopback(p.Server.Addr()) }
 
-// String says where a client is, for people: its address and port, "hub", "ssh" or "web".
+// String says where a client is, for people: its address and port, "ssh" or "web".
 func (p Path) String() string {
 	switch {
-	case p.Hub:
-		return "hub"
 	case p.Client.IsValid():
 		return p.Client.String()
 	case p.Web:
@@ -292,9 +286,6 @@ type Local struct {
 	Login Login `cbor:"1,keyasint"`
 	Path  Path  `cbor:"2,keyasint"`
 }
-
-// A Caller says which person a hub relays a connection of, as the hub says: it is for limits alone, and lets nobody in.
-type Caller [16]byte
 
 // A Listener is a socket with its purpose.
 type Listener struct {

@@ -114,44 +114,20 @@ func (p *Process) ServeLocal(ctx context.Context, conn net.Conn, client *Local) 
 }
 
 func (p *Process) serveLocal(ctx context.Context, conn net.Conn, client *Local) error {
-	n, fd, err := p.toPass(ctx, conn)
+	n, err := p.await(ctx)
+	if err != nil {
+		return err
+	}
+	socket, ok := conn.(syscall.Conn)
+	if !ok {
+		return errors.New("a connection that is no socket cannot be handed over")
+	}
+	fd, err := descriptorOf(socket)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
 	return tell(ctx, n, n.Local, &handedClient{Client: *client, passed: passed{fd: fd}})
-}
-
-// toPass returns the process that runs, when there is one, and a descriptor of a connection for it, which the caller
-// closes.
-func (p *Process) toPass(ctx context.Context, conn net.Conn) (n *running, fd int, err error) {
-	if n, err = p.await(ctx); err != nil {
-		return nil, -1, err
-	}
-	socket, ok := conn.(syscall.Conn)
-	if !ok {
-		return nil, -1, errors.New("a connection that is no socket cannot be handed over")
-	}
-	fd, err = descriptorOf(socket)
-	return n, fd, err
-}
-
-// Apart says that what it is given is served by another process.
-func (p *Process) Apart() {}
-
-// ServeRelayed implements [Network]. The connection is the process's then.
-func (p *Process) ServeRelayed(ctx context.Context, conn net.Conn, caller Caller) {
-	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, replyTime)
-	defer cancel()
-	n, fd, err := p.toPass(ctx, conn)
-	if err == nil {
-		defer unix.Close(fd)
-		err = tell(ctx, n, n.Relayed, &relayedClient{Caller: caller, passed: passed{fd: fd}})
-	}
-	if err != nil && ctx.Err() == nil {
-		p.host.Log.Warn("the network process does not serve a client through the hub", "error", err)
-	}
 }
 
 // Clients implements [Network].

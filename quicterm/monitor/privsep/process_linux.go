@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/quicterm/quicterm/quicterm/machine/account"
-	"github.com/quicterm/quicterm/quicterm/machine/confine"
 	"github.com/quicterm/quicterm/quicterm/machine/rundir"
 )
 
@@ -21,8 +20,12 @@ const ChannelFD = 3
 // A Process is the network half in a process of its own, which has no rights, no files and no
 // programs. When it ends it is started again. It implements [Network].
 type Process struct {
-	cell
-	host *Host
+	host   *Host
+	output io.Writer // gets the lines of its log
+	args   []string
+	uid    uint32
+	gid    uint32
+	root   string
 
 	telling sync.Mutex // held while a process is told the state or a socket
 
@@ -48,27 +51,16 @@ func NewProcess(
 	if err != nil {
 		return nil, err
 	}
-	root, err := emptyRoot(base)
-	if err != nil {
-		return nil, err
-	}
-	p := newProcess(host)
-	p.cell = cell{
-		command: Command, output: output, args: args, uid: uid, gid: gid, root: root, namespaces: confine.Namespaces,
-	}
-	return p, nil
-}
-
-// emptyRoot returns a directory for processes that have no file. It makes it.
-func emptyRoot(base rundir.Base) (string, error) {
 	if err := base.MakeSystem(); err != nil {
-		return "", err
+		return nil, err
 	}
 	root := base.System() + "/empty"
 	if err := rundir.MakeSystemDir(root, 0o755); err != nil {
-		return "", fmt.Errorf("empty directory: %w", err)
+		return nil, fmt.Errorf("empty directory: %w", err)
 	}
-	return root, nil
+	p := newProcess(host)
+	p.output, p.args, p.uid, p.gid, p.root = output, args, uid, gid, root
+	return p, nil
 }
 
 func newProcess(host *Host) *Process {

@@ -116,14 +116,6 @@ func (r *Remote) calls(network Network) *networkCalls {
 			}
 			return err
 		}),
-		Relayed: Done(func(_ context.Context, l *relayedClient) error {
-			defer l.file.Close()
-			c, err := net.FileConn(l.file)
-			if err == nil {
-				r.work.Go(func() { network.ServeRelayed(r.life, c, l.Caller) })
-			}
-			return err
-		}),
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/quicterm/quicterm/quicterm/machine/confine"
 	"github.com/quicterm/quicterm/quicterm/machine/keyring"
 	"github.com/quicterm/quicterm/quicterm/wire"
 )
@@ -49,28 +50,18 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 // passedOn are the variables of the environment that the process gets: those of Go's runtime.
 var passedOn = []string{"GODEBUG", "GOMAXPROCS", "GORACE", "GOTRACEBACK", "GOCOVERDIR", "TZ"}
 
-// A cell is how a process without rights is started.
-type cell struct {
-	command    string    // of this program
-	output     io.Writer // gets the lines of its log
-	args       []string
-	uid, gid   uint32 // with 0, it keeps those of this process
-	root       string
-	namespaces []uintptr // as confine.Namespaces
-}
-
 // start starts the process with its end of the channel, and returns its log. It gets namespaces of its
 // own if the system allows that.
-func (p *cell) start(channel *os.File) (*exec.Cmd, *os.File, error) {
+func (p *Process) start(channel *os.File) (*exec.Cmd, *os.File, error) {
 	log, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
 	}
 	defer theirs.Close()
 	var cmd *exec.Cmd
-	for _, flags := range p.namespaces {
+	for _, flags := range confine.Namespaces {
 		cmd = exec.Command("/proc/self/exe", append([]string{
-			p.command, "--uid", strconv.FormatUint(uint64(p.uid), 10), "--gid", strconv.FormatUint(uint64(p.gid), 10),
+			Command, "--uid", strconv.FormatUint(uint64(p.uid), 10), "--gid", strconv.FormatUint(uint64(p.gid), 10),
 			"--root", p.root, "--mounts=" + strconv.FormatBool(flags != 0),
 		}, p.args...)...)
 		cmd.Args[0] = "qtd"
@@ -89,11 +80,11 @@ func (p *cell) start(channel *os.File) (*exec.Cmd, *os.File, error) {
 		}
 	}
 	log.Close()
-	return nil, nil, fmt.Errorf("start qtd %s: %w", p.command, err)
+	return nil, nil, fmt.Errorf("start the network process: %w", err)
 }
 
 // copyLog passes lines of the process's log on, until that ends or is given up.
-func (p *cell) copyLog(log io.ReadCloser) {
+func (p *Process) copyLog(log io.ReadCloser) {
 	defer log.Close()
 	lines := bufio.NewReaderSize(log, maxLine)
 	for {

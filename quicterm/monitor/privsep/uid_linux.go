@@ -13,9 +13,6 @@ const (
 	// networkAccount is the account of the network process, if the administrator has made it.
 	networkAccount = "quicterm"
 
-	// linkAccount is the account of the process of the hub, in the same way.
-	linkAccount = "quicterm-link"
-
 	// firstUID and lastUID are user ids that nobody gives to accounts: Linux distributions leave them
 	// out, and so does systemd for what it makes at run time. Containers with 65536 ids have them.
 	firstUID, lastUID = 61139, 61183
@@ -25,25 +22,16 @@ const (
 // which nobody may log in, or a number that no account has. They are not nobody's, with which other
 // programs run: they could send signals to the process, and it to them.
 func networkIDs(ctx context.Context, names *account.NameService) (uid, gid uint32, err error) {
-	return freeIDs(ctx, names, networkAccount, 0)
-}
-
-// freeIDs returns the ids of an account in which nobody may log in or, without it, the first that no account has, except
-// one.
-func freeIDs(ctx context.Context, names *account.NameService, name string, except uint32) (uid, gid uint32, err error) {
-	a, err := names.Lookup(ctx, name)
-	if err == nil && a.UID != 0 && a.GID != 0 && a.UID != except {
+	a, err := names.Lookup(ctx, networkAccount)
+	if err == nil && a.UID != 0 && a.GID != 0 {
 		if shell := filepath.Base(a.Shell); shell == "nologin" || shell == "false" {
 			return a.UID, a.GID, nil
 		}
 	}
 	for uid := uint32(firstUID); uid <= lastUID; uid++ {
-		if uid == except {
-			continue
-		}
 		if _, err = names.LookupID(ctx, uid); errors.Is(err, account.ErrUnknown) {
 			return uid, uid, nil
 		}
 	}
-	return 0, 0, fmt.Errorf("no user id for a process without rights: make a system account %q: %w", name, err)
+	return 0, 0, fmt.Errorf("no user id for the network process: make a system account %q: %w", networkAccount, err)
 }
