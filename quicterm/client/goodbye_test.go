@@ -52,22 +52,15 @@ func TestInputReachesServer(t *testing.T) {
 			done <- err
 		}()
 		time.Sleep(time.Second)
-		setLinks := func(c netem.Config) {
-			w.net.Do(func() {
-				for _, p := range w.ports {
-					p.to.Set(c)
-				}
-			})
-		}
-		setLinks(netem.Config{Down: true})
+		w.net.Do(func() { w.ports[0].to.Set(netem.Config{Down: true}) })
 		s.Write([]byte("typed"))
 		time.Sleep(300 * time.Millisecond)
 		if state := s.Status().Link.State; state != Suspect {
 			t.Errorf("the link is %v, want %v", state, Suspect)
 		}
 		s.Leave()
-		time.Sleep(goodbyeTimeout / 2)
-		setLinks(link)
+		time.Sleep(100 * time.Millisecond)
+		w.net.Do(func() { w.ports[0].to.Set(link) })
 		if err := <-done; !errors.Is(err, ErrLeft) {
 			t.Error(err)
 		}

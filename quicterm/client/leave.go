@@ -48,8 +48,8 @@ func (s *Session) sayGoodbye() {
 		s.waitBrieflyLocked(endTimeout-goodbyeTimeout, func() bool { return closed() || lost() })
 	case s.cause == ErrLeft, s.cause == errParted:
 		given := func() bool { return s.endpoint.Acked() == s.ring.Next() || s.link.State == Offline }
-		s.waitBrieflyLocked(goodbyeTimeout, given) // also if the link is suspect: either process may not have run
-		s.waitBrieflyLocked(endTimeout-goodbyeTimeout, func() bool { return given() || lost() })
+		s.waitBrieflyLocked(suspectTime, given) // also if the link is suspect: this process may not have run
+		s.waitBrieflyLocked(goodbyeTimeout-suspectTime, func() bool { return given() || lost() })
 		if s.cause == ErrLeft {
 			s.endpoint.Notify(wire.NoticeLeaving, "")
 		}
@@ -67,7 +67,7 @@ func (s *Session) part() bool {
 	s.endpoint.NotifyLast(wire.NoticeLeaving, "")
 	s.driver.Wake()
 	sent := before
-	for until := time.Now().Add(partTime); ok && sent < before+session.LastNotice && time.Now().Before(until); {
+	for until := time.Now().Add(suspectTime); ok && sent < before+session.LastNotice && time.Now().Before(until); {
 		s.gate.Unlock()
 		time.Sleep(sentPoll)
 		s.gate.Lock()

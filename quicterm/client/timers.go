@@ -47,15 +47,15 @@ const (
 	// KeptTime is how long a connection takes further requests: a request may be a while on its way.
 	KeptTime = 2 * wire.RequestsTime / 3
 
-	// goodbyeTimeout is how long a client that leaves waits for the server: to give what was typed to the program, and to
-	// learn that the client leaves, or that it knows how the program has ended. While the link seems alive, it waits up
-	// to endTimeout for what would be lost otherwise: what was typed, and that end, without which the server keeps the
-	// session as exited for a day. A loaded server takes seconds.
+	// goodbyeTimeout is how long a client that leaves waits for the server to learn that, and endTimeout how long one
+	// waits that knows how the program has ended, while the link seems alive: if the server does not learn it, it keeps
+	// the session as exited for a day. A loaded server takes seconds.
 	goodbyeTimeout = loginPing
 	endTimeout     = connectTime
 
-	// partTime is how long Part waits for the system to take its notice: a caller waits for it.
-	partTime = goodbyeTimeout / 4
+	// suspectTime is how much of goodbyeTimeout a client that leaves waits for what was typed to be given to the program
+	// over a link that seems dead: about the time after which it does.
+	suspectTime = goodbyeTimeout / 4
 
 	// sentPoll is how often a client that leaves looks whether the system has got what it has to send.
 	sentPoll = 200 * time.Microsecond
