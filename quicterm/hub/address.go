@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -77,12 +76,7 @@ func (a *Address) String() string {
 	return text
 }
 
-var errNoCertificate = errors.New("the hub has shown no certificate")
-
 // PinOf returns the hash of a certificate's key.
-func PinOf(certificate *x509.Certificate) ([sha256.Size]byte, error) {
-	if certificate == nil {
-		return [sha256.Size]byte{}, errNoCertificate
-	}
-	return sha256.Sum256(certificate.RawSubjectPublicKeyInfo), nil
+func PinOf(certificate *x509.Certificate) [sha256.Size]byte {
+	return sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
 }

@@ -93,8 +93,8 @@ func ParseAnnounce(subject string) (token string, err error) {
 	return token, nil
 }
 
-// ParseList returns whose question it is that came on a ListSubject.
-func ParseList(subject string) (UserID, error) {
+// ParseAsker returns whose question it is that came on a ListSubject.
+func ParseAsker(subject string) (UserID, error) {
 	user, ok := strings.CutPrefix(subject, "hub.list.")
 	if !ok {
 		return UserID{}, errSubject
@@ -103,8 +103,8 @@ func ParseList(subject string) (UserID, error) {
 	return UserID(id), err
 }
 
-// ParseCall returns who has called by a CallSubject.
-func ParseCall(subject string) (UserID, error) {
+// ParseCaller returns who has called by a CallSubject.
+func ParseCaller(subject string) (UserID, error) {
 	parts := strings.Split(subject, ".")
 	if len(parts) != 4 || parts[0] != "hub" || parts[1] != "call" {
 		return UserID{}, errSubject

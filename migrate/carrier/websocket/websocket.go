@@ -55,15 +55,42 @@ func rawOf(c net.Conn) net.Conn {
 func Open(
 	ctx context.Context, url string, dial func(ctx context.Context, network, address string) (net.Conn, error),
 ) (net.Conn, error) {
+	c, err := open(ctx, url, &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// OpenVerified connects to the WebSocket at a URL, wss:, by the function dial, whose connection is over TLS, to a server that
+// dial has verified. A message from there may have any length: it is read in parts.
+func OpenVerified(
+	ctx context.Context, url string, dial func(ctx context.Context, network, address string) (net.Conn, error),
+) (net.Conn, error) {
+	c, err := open(ctx, url, &http.Transport{DialTLSContext: dial})
+	if err != nil {
+		return nil, err
+	}
+	c.ws.SetReadLimit(-1)
+	return c, nil
+}
+
+// open connects by the function of the transport that dials.
+func open(ctx context.Context, url string, transport *http.Transport) (*conn, error) {
 	var below net.Conn
-	transport := &http.Transport{
-		DialContext: func(ctx context.Context, network, address string) (_ net.Conn, err error) {
+	keep := func(
+		dial func(ctx context.Context, network, address string) (net.Conn, error),
+	) func(ctx context.Context, network, address string) (net.Conn, error) {
+		if dial == nil {
+			return nil
+		}
+		return func(ctx context.Context, network, address string) (_ net.Conn, err error) {
 			below, err = dial(ctx, network, address)
 			return below, err
-		},
-		TLSClientConfig:        &tls.Config{InsecureSkipVerify: true},
-		MaxResponseHeaderBytes: maxHeaders,
+		}
 	}
+	transport.DialContext, transport.DialTLSContext = keep(transport.DialContext), keep(transport.DialTLSContext)
+	transport.MaxResponseHeaderBytes = maxHeaders
 	ws, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
