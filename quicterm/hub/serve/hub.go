@@ -143,11 +143,7 @@ func (h *Hub) attach(engine *server.Server) (address netip.AddrPort, own *nats.C
 	if !engine.ReadyForConnections(startTime) {
 		return address, nil, errors.New("NATS does not start")
 	}
-	ports := engine.PortsInfo(startTime)
-	if ports == nil || len(ports.WebSocket) != 1 {
-		return address, nil, errors.New("NATS has no port for WebSockets")
-	}
-	if address, err = parsePort(ports.WebSocket[0]); err != nil {
+	if address, err = parsePort(engine.WebsocketURL()); err != nil {
 		return address, nil, err
 	}
 	own, err = nats.Connect("", nats.InProcessServer(engine), nats.Token(h.secret), nats.NoReconnect())
