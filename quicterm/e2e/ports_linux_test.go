@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/quicterm/quicterm/bench/rig"
 )
@@ -87,6 +88,7 @@ func TestPortHeldOverRestart(t *testing.T) {
 	x := h.Shell(h.Addr)
 	x.Run("echo be''fore", "before")
 
+	network := h.Network()
 	h.Stop(syscall.SIGKILL)
 	if c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(h.Addr)); err == nil {
 		t.Errorf("another process has got %v", c.LocalAddr())
@@ -100,6 +102,12 @@ func TestPortHeldOverRestart(t *testing.T) {
 	h.Start()
 	if got := h.Addr; got != address {
 		t.Errorf("the next daemon listens at %v, the last one did at %v", got, address)
+	}
+	// Until it has noticed, the old network process accepts connections, too, and cannot sign.
+	for until := time.Now().Add(rig.Patience); syscall.Kill(network, 0) == nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("the network process of a daemon that was killed does not end")
+		}
 	}
 	dialRawTCP(t, h).conn.Close()
 	x.Run("echo af''ter", "after")
