@@ -238,7 +238,7 @@ func TestAgentOfUnknownHost(t *testing.T) {
 	connect("with a dead one", true, "", "-A")
 }
 
-// A login that may offer no agent is told so, and its session goes on without.
+// A login that may offer no agent gets an error, and its session continues without one.
 func TestAgentRefused(t *testing.T) {
 	h := newHost(t)
 	h.Write("authorized_keys", "no-agent-forwarding "+string(ssh.MarshalAuthorizedKey(h.Key)))

@@ -87,7 +87,7 @@ func TestForwardUDP(t *testing.T) {
 	wantDatagram(t, "after a restart", one, []byte("four"))
 
 	target.Close()
-	awaitRefusal(t, x.Cmd, one)
+	awaitRefusal(t, x.Cmd, one, uint64(len(big)+13), uint64(len(big)+12))
 	echoesUDP(t, port)
 	wantDatagram(t, "after the target has come back", one, []byte("five"))
 	x.Send("1\r\r")
@@ -98,13 +98,17 @@ func TestForwardUDP(t *testing.T) {
 }
 
 // awaitRefusal waits until the flow of a source has ended, of two, because its datagrams are refused. It sends more of them, as
-// the kernel bounds how often it tells of that (icmp_msgs_per_sec).
-func awaitRefusal(t *testing.T, cmd *exec.Cmd, source net.Conn) {
+// the kernel bounds how often it tells of that (icmp_msgs_per_sec). At least sent bytes have gone to the targets then, and
+// exactly received bytes have come back.
+func awaitRefusal(t *testing.T, cmd *exec.Cmd, source net.Conn, sent, received uint64) {
 	t.Helper()
 	for until := time.Now().Add(rig.Patience); time.Now().Before(until); {
 		io.WriteString(source, "x")
 		for again := time.Now().Add(time.Second); time.Now().Before(again); time.Sleep(50 * time.Millisecond) {
 			if st := statusOf(t, cmd); st != nil && len(st.Forwards) == 1 && st.Forwards[0].Open == 1 {
+				if f := st.Forwards[0]; uint64(f.Sent) < sent || uint64(f.Received) != received {
+					t.Errorf("%d bytes are sent and %d received, want at least %d and exactly %d", f.Sent, f.Received, sent, received)
+				}
 				return
 			}
 		}

@@ -32,7 +32,7 @@ func Paste(ctx context.Context, c *client.Client, say func(string)) (path string
 	if !stop() {
 		return "", context.Cause(ctx)
 	}
-	go func() { // nobody waits for it
+	go func() { // no caller waits for it
 		if err == nil {
 			f.RemoveOldPastes(name)
 		}

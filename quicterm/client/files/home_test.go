@@ -86,7 +86,7 @@ func TestHome(t *testing.T) {
 	}
 }
 
-// The server learns that a file is saved when the client has kept it. Whoever gave up waiting takes it from nobody.
+// The server learns that a file is saved when the client has kept it. A program that stops waiting does not remove it.
 func TestGetOffer(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no server runs there")

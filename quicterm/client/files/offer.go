@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	// errNotOffered says that whoever has offered a file waits no more.
+	// errNotOffered says that the program that offered a file has stopped waiting.
 	errNotOffered = errors.New("it is offered no more")
 
 	errSize = errors.New("its size is another one than was offered")
@@ -45,7 +45,7 @@ func (f *Files) GetOffer(id uint64, size int64, w io.Writer, keep func() error) 
 		r.rename(saving, name+files.OfferFailed)
 		return err
 	}
-	r.rename(saving, name+files.OfferSaved) // the file is kept if nobody waits to hear it any more
+	r.rename(saving, name+files.OfferSaved) // the file is kept if the program has stopped waiting
 	return nil
 }
 

@@ -93,7 +93,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// An answer is for the file that was shown, whatever was offered since, and nobody is asked twice about one.
+// An answer is for the file that was shown, whatever was offered since, and each file is asked about once.
 func TestAnswerIsForShown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // nothing is fetched
